@@ -1,0 +1,79 @@
+//! Rows that a user supplies.
+
+use crate::table::{Kernels, Ops};
+use crate::{CountsSeen, GapsSeen, Store};
+
+/// A row under construction: the caller's own safe functions for some operations, the rest inherited from a level.
+///
+/// Each function must keep the [contract](crate#contract-of-every-operation); the decoders built on it stay memory safe
+/// even where it does not.
+///
+/// ```
+/// use tilekern_kernels::{CountsSeen, Kernels, Store};
+///
+/// fn counts(lo: &[u8], hi: &[u8], out: &mut [i32], _: Store) -> CountsSeen {
+///     let mut seen = CountsSeen::default();
+///     for (i, out) in out.iter_mut().enumerate() {
+///         *out = i32::from(lo[i]) + 256 * i32::from(hi[i]);
+///         seen.zero |= *out == 0;
+///     }
+///     seen
+/// }
+///
+/// let kernels = Kernels::custom("mine", Kernels::auto()).counts_i32(counts).build();
+/// let mut out = [0];
+/// kernels.counts_i32(&[1], &[1], &mut out, Store::Cached);
+/// assert_eq!((kernels.name(), out), ("mine", [257]));
+/// ```
+#[derive(Clone, Copy)]
+#[must_use]
+pub struct Custom {
+    ops: Ops,
+}
+
+impl Custom {
+    pub(crate) fn new(ops: Ops) -> Custom {
+        Custom { ops }
+    }
+
+    /// Replaces [`Kernels::words`].
+    pub fn words(mut self, op: fn(&[u8], usize, &mut [u8])) -> Custom {
+        self.ops.words = op;
+        self
+    }
+
+    /// Replaces [`Kernels::gaps`].
+    pub fn gaps(mut self, op: fn(&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen) -> Custom {
+        self.ops.gaps = op;
+        self
+    }
+
+    /// Replaces [`Kernels::counts_i32`].
+    pub fn counts_i32(mut self, op: fn(&[u8], &[u8], &mut [i32], Store) -> CountsSeen) -> Custom {
+        self.ops.counts_i32 = op;
+        self
+    }
+
+    /// Replaces [`Kernels::counts_f32`].
+    pub fn counts_f32(mut self, op: fn(&[u8], &[u8], &mut [f32], Store) -> CountsSeen) -> Custom {
+        self.ops.counts_f32 = op;
+        self
+    }
+
+    /// Replaces [`Kernels::counts_u16`].
+    pub fn counts_u16(mut self, op: fn(&[u8], &[u8], &mut [u16], Store) -> CountsSeen) -> Custom {
+        self.ops.counts_u16 = op;
+        self
+    }
+
+    /// Replaces [`Kernels::add`].
+    pub fn add(mut self, op: fn(&mut [i32], i32)) -> Custom {
+        self.ops.add = op;
+        self
+    }
+
+    /// The finished row. It lives as long as the process, so that its handle can be copied freely: build it once.
+    pub fn build(self) -> Kernels {
+        Kernels::from_row(Box::leak(Box::new(self.ops)))
+    }
+}

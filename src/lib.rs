@@ -1,0 +1,1 @@
+//! tilekern decodes compact integer formats with kernels chosen at run time.
