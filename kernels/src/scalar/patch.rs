@@ -4,7 +4,11 @@
 ///
 /// # Panics
 /// If the lists differ in length or a position is not below `out.len()`.
-pub fn replace<T: Copy>(out: &mut [T], positions: impl IntoIterator<Item = usize>, values: impl IntoIterator<Item = T>) {
+pub fn replace<T: Copy>(
+    out: &mut [T],
+    positions: impl IntoIterator<Item = usize>,
+    values: impl IntoIterator<Item = T>,
+) {
     for (position, value) in positions.into_iter().zip(values) {
         out[position] = value;
     }
