@@ -1,0 +1,201 @@
+//! Memory for results and scratch that is meant to be reused: aligned to 64 bytes, large ones on huge pages.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use bytemuck::{Pod, Zeroable};
+use memmap2::MmapMut;
+
+/// From this size on a buffer is a mapping of its own.
+const MAP_FROM: usize = 1 << 20;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Which pages a large [`Buffer`] asks the system for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pages {
+    /// Huge pages where the system gives them on request (Linux, `transparent_hugepage` at `madvise` or `always`).
+    /// The first touch of a buffer then costs about an eighth.
+    #[default]
+    Huge,
+    /// Whatever the system gives by itself.
+    Default,
+}
+
+/// A growable, always initialised array of plain values, aligned to 64 bytes.
+///
+/// It keeps its memory when it shrinks, so that a loop which reuses it stops allocating.
+pub struct Buffer<T> {
+    storage: Storage,
+    /// Values in use.
+    len: usize,
+    pages: Pages,
+    values: PhantomData<T>,
+}
+
+enum Storage {
+    Heap(Vec<Line>),
+    /// A mapping, and where in it the buffer starts.
+    Map(MmapMut, usize),
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([u8; 64]);
+
+impl Storage {
+    fn new(bytes: usize, pages: Pages) -> Storage {
+        if bytes < MAP_FROM {
+            return Storage::Heap(vec![Line::zeroed(); bytes.div_ceil(size_of::<Line>())]);
+        }
+        // One huge page more than needed, so that the buffer can start on one.
+        let size = bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE;
+        let Ok(map) = MmapMut::map_anon(size) else {
+            return Storage::Heap(vec![Line::zeroed(); bytes.div_ceil(size_of::<Line>())]);
+        };
+        if pages == Pages::Huge {
+            // Only a hint: without it the buffer is as right, and slower on its first use.
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage);
+        }
+        let start = map.as_ptr().addr().next_multiple_of(HUGE_PAGE) - map.as_ptr().addr();
+        Storage::Map(map, start)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Storage::Heap(lines) => bytemuck::cast_slice(lines),
+            Storage::Map(map, start) => &map[*start..map.len() - HUGE_PAGE + *start],
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Storage::Heap(lines) => bytemuck::cast_slice_mut(lines),
+            Storage::Map(map, start) => {
+                let end = map.len() - HUGE_PAGE + *start;
+                &mut map[*start..end]
+            }
+        }
+    }
+}
+
+impl<T: Pod> Buffer<T> {
+    /// An empty buffer that will ask for huge pages.
+    pub fn new() -> Buffer<T> {
+        Buffer::with_pages(Pages::Huge)
+    }
+
+    /// An empty buffer that will ask for such pages.
+    pub fn with_pages(pages: Pages) -> Buffer<T> {
+        Buffer { storage: Storage::Heap(Vec::new()), len: 0, pages, values: PhantomData }
+    }
+
+    /// Makes the buffer `len` values long. Their content is unspecified: zeros or values of an earlier use.
+    ///
+    /// Values already there are lost if the buffer has to grow.
+    pub fn resize(&mut self, len: usize) {
+        let bytes = len.checked_mul(size_of::<T>()).expect("a buffer larger than the address space");
+        if bytes > self.storage.bytes().len() {
+            // The old memory goes first, so that both are never held.
+            self.storage = Storage::Heap(Vec::new());
+            self.storage = Storage::new(bytes, self.pages);
+        }
+        self.len = len;
+    }
+
+    /// Values that fit without growing.
+    pub fn capacity(&self) -> usize {
+        self.storage.bytes().len() / size_of::<T>().max(1)
+    }
+}
+
+impl<T: Pod> Default for Buffer<T> {
+    fn default() -> Buffer<T> {
+        Buffer::new()
+    }
+}
+
+impl<T: Pod> Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        bytemuck::cast_slice(&self.storage.bytes()[..self.len * size_of::<T>()])
+    }
+}
+
+impl<T: Pod> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        let bytes = self.len * size_of::<T>();
+        bytemuck::cast_slice_mut(&mut self.storage.bytes_mut()[..bytes])
+    }
+}
+
+impl<T: Pod> From<&[T]> for Buffer<T> {
+    fn from(values: &[T]) -> Buffer<T> {
+        let mut buffer = Buffer::new();
+        buffer.resize(values.len());
+        buffer.copy_from_slice(values);
+        buffer
+    }
+}
+
+impl<T: Pod> Clone for Buffer<T> {
+    fn clone(&self) -> Buffer<T> {
+        let mut buffer = Buffer::with_pages(self.pages);
+        buffer.resize(self.len);
+        buffer.copy_from_slice(self);
+        buffer
+    }
+}
+
+impl<T: Pod + fmt::Debug> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (**self).fmt(f)
+    }
+}
+
+impl<T: Pod + PartialEq> PartialEq for Buffer<T> {
+    fn eq(&self, other: &Buffer<T>) -> bool {
+        **self == **other
+    }
+}
+
+/// Arrow takes the memory over without a copy.
+impl<T: Pod + Send + Sync> AsRef<[u8]> for Buffer<T> {
+    fn as_ref(&self) -> &[u8] {
+        bytemuck::cast_slice(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_alignment_and_reuse() {
+        for pages in [Pages::Huge, Pages::Default] {
+            let mut buffer = Buffer::<i32>::with_pages(pages);
+            assert!(buffer.is_empty());
+            for len in [0, 1, 15, 16, 17, 1000, MAP_FROM / 4 - 1, MAP_FROM / 4, HUGE_PAGE, 3 * HUGE_PAGE / 4 + 5] {
+                buffer.resize(len);
+                assert_eq!(buffer.len(), len);
+                assert_eq!(buffer.as_ptr().addr() % 64, 0);
+                buffer.fill(7);
+                assert!(buffer.iter().all(|&v| v == 7));
+            }
+            let (at, capacity) = (buffer.as_ptr(), buffer.capacity());
+            buffer.resize(3);
+            buffer.resize(capacity);
+            assert_eq!(buffer.as_ptr(), at, "a buffer that was large enough moved");
+        }
+    }
+
+    #[test]
+    fn fresh_memory_is_zero() {
+        let mut buffer = Buffer::<u64>::new();
+        buffer.resize(1 << 18);
+        assert!(buffer.iter().all(|&v| v == 0));
+        assert_eq!(buffer.clone(), buffer);
+    }
+}

@@ -1,0 +1,541 @@
+//! The error of every fallible call: what is wrong, in which part, at which absolute byte offset.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A fault in the data, in the environment, or in a request.
+///
+/// Its `Display` is one line that says where, what, and what to do about it.
+#[derive(Debug)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    part: Part,
+    offset: Option<u64>,
+    index: Option<u64>,
+    path: Option<PathBuf>,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// What is wrong. The names (see [`ErrorKind::name`]) are stable; the numbers say by how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Reading or writing failed; the source says how.
+    Io(std::io::ErrorKind),
+    /// The object ends before the part does.
+    Truncated {
+        /// Bytes that the part needs, counted from the start of the object.
+        needed: u64,
+        /// Bytes that the object has.
+        available: u64,
+    },
+    /// Not the format's magic bytes.
+    BadMagic,
+    /// A version that this reader does not know.
+    Version {
+        /// The version found.
+        found: u64,
+        /// The version that is understood.
+        expected: u64,
+    },
+    /// A field that must be 0 is not.
+    Reserved {
+        /// Its value.
+        found: u64,
+    },
+    /// A checksum does not match the bytes that it covers.
+    Checksum {
+        /// The checksum stored.
+        found: u64,
+        /// The checksum of the bytes.
+        expected: u64,
+    },
+    /// A digest does not match the bytes that it covers.
+    Digest,
+    /// Two places disagree.
+    Inconsistent {
+        /// The value found.
+        found: i128,
+        /// The value that another place implies.
+        expected: i128,
+    },
+    /// A value outside the range that the format allows.
+    OutOfRange {
+        /// The value found.
+        found: i128,
+        /// The smallest that is allowed.
+        min: i128,
+        /// The largest that is allowed.
+        max: i128,
+    },
+    /// An offset that must be a multiple of `align` is not.
+    Misaligned {
+        /// The offset found.
+        found: u64,
+        /// What it must be a multiple of.
+        align: u64,
+    },
+    /// A zstd frame is unsound.
+    Frame(FrameFault),
+    /// A nonzero names the same gene as the one before it.
+    RepeatedGene,
+    /// A stored count is 0.
+    ZeroCount,
+    /// A value has an exception, but its stream does not hold 65535 there.
+    NotExcepted {
+        /// What the stream holds.
+        found: u64,
+    },
+    /// Text that is no JSON, not UTF-8, or not of the shape asked for.
+    Syntax(SyntaxFault),
+    /// A required field is absent.
+    Missing,
+    /// A field has another type than the format states.
+    WrongType,
+    /// More than [`Limits`](crate::Limits) allow.
+    LimitExceeded {
+        /// What the data asks for.
+        needed: u64,
+        /// What is allowed.
+        limit: u64,
+        /// Which limit.
+        what: Limit,
+    },
+    /// More exceptions than the writer's policy allows.
+    TooManyExceptions {
+        /// Exceptions in the tile.
+        found: u64,
+        /// The policy's bound.
+        max: u64,
+    },
+    /// Legal, but not possible here.
+    Unsupported(Unsupported),
+    /// A kernel was asked for that is unknown or that this CPU lacks; the source names them.
+    KernelUnavailable,
+    /// The operation was asked to stop.
+    Interrupted,
+}
+
+/// What is wrong with a zstd frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FrameFault {
+    /// The stream does not start with the magic of a zstd frame.
+    Magic,
+    /// The frame, or a block of it, goes past the stream's end.
+    Truncated,
+    /// A reserved bit or block type is used.
+    Reserved,
+    /// The header does not state the content's size.
+    NoContentSize,
+    /// The stated size is not what the stream must hold.
+    ContentSize {
+        /// Bytes stated.
+        found: u64,
+        /// Bytes that the stream must hold.
+        expected: u64,
+    },
+    /// The stated size is more than the frame's blocks can hold.
+    Unreachable {
+        /// Bytes stated.
+        found: u64,
+        /// Bytes that the blocks can hold at most.
+        max: u64,
+    },
+    /// A block is larger than the format allows.
+    BlockSize {
+        /// Bytes stated.
+        found: u64,
+        /// Bytes allowed.
+        max: u64,
+    },
+    /// The frame needs a dictionary.
+    Dictionary {
+        /// The dictionary's id.
+        id: u32,
+    },
+    /// Bytes follow the frame inside the stream.
+    Trailing {
+        /// How many.
+        bytes: u64,
+    },
+    /// The frame's content does not decode, or its checksum is wrong.
+    Corrupt,
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SyntaxFault {
+    /// Not UTF-8.
+    Utf8,
+    /// Not JSON; the source says where.
+    Json,
+    /// Not a npy header of a one-dimensional array.
+    Npy,
+    /// A name holds a line break.
+    LineBreak,
+}
+
+/// Which of the [`Limits`](crate::Limits) was met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// `max_output_bytes`
+    OutputBytes,
+    /// `max_values`
+    Values,
+    /// `max_scratch_bytes`
+    ScratchBytes,
+    /// `max_input_bytes`
+    InputBytes,
+}
+
+/// What is not possible here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unsupported {
+    /// Tiles are little-endian and must not be loaded on a big-endian host.
+    BigEndianHost,
+    /// The content is of no kind that is known.
+    Content,
+    /// The target exists and is not what would be written.
+    Exists,
+    /// Another writer is at work there.
+    Busy,
+    /// The directory has no manifest: its writer was interrupted.
+    Incomplete,
+    /// Not a regular file, or not a directory.
+    FileKind,
+    /// The request does not go with this kind of object.
+    Request,
+}
+
+impl ErrorKind {
+    /// The kind's stable, lower-case name, as in the `--json` output.
+    pub fn name(&self) -> &'static str {
+        match self {
+            ErrorKind::Io(_) => "io",
+            ErrorKind::Truncated { .. } => "truncated",
+            ErrorKind::BadMagic => "bad_magic",
+            ErrorKind::Version { .. } => "version",
+            ErrorKind::Reserved { .. } => "reserved",
+            ErrorKind::Checksum { .. } => "checksum",
+            ErrorKind::Digest => "digest",
+            ErrorKind::Inconsistent { .. } => "inconsistent",
+            ErrorKind::OutOfRange { .. } => "out_of_range",
+            ErrorKind::Misaligned { .. } => "misaligned",
+            ErrorKind::Frame(_) => "frame",
+            ErrorKind::RepeatedGene => "repeated_gene",
+            ErrorKind::ZeroCount => "zero_count",
+            ErrorKind::NotExcepted { .. } => "not_excepted",
+            ErrorKind::Syntax(_) => "syntax",
+            ErrorKind::Missing => "missing",
+            ErrorKind::WrongType => "wrong_type",
+            ErrorKind::LimitExceeded { .. } => "limit_exceeded",
+            ErrorKind::TooManyExceptions { .. } => "too_many_exceptions",
+            ErrorKind::Unsupported(_) => "unsupported",
+            ErrorKind::KernelUnavailable => "kernel_unavailable",
+            ErrorKind::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Which part of an object. Its `Display` is what people read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// The object as a whole.
+    Object,
+    /// A field of a tile's header.
+    Header(&'static str),
+    /// The chunk table of a tile.
+    ChunkTable,
+    /// A field of one chunk's entry in the table.
+    ChunkEntry(u32, &'static str),
+    /// The array of cell bounds of a tile.
+    Indptr,
+    /// A compressed stream of one chunk.
+    Chunk(u32, Stream),
+    /// A key of `manifest.json`, or the whole of it.
+    Manifest(Option<&'static str>),
+    /// A tile of a dataset.
+    Tile(u32),
+    /// A file of a dataset by its fixed name.
+    File(&'static str),
+    /// A matrix given to the encoder.
+    Matrix,
+    /// A buffer given by the caller.
+    Buffer(&'static str),
+    /// A selection of cells.
+    Cells,
+    /// The table of kernels.
+    Kernels,
+    /// An option of a command or of a builder.
+    Option(&'static str),
+}
+
+/// The compressed streams of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Stream {
+    /// Gaps between gene indices.
+    Gaps,
+    /// Counts.
+    Vals,
+    /// Gaps above 65535.
+    Gexc,
+    /// Counts above 65535.
+    Vexc,
+}
+
+impl Stream {
+    /// The name that the format gives it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stream::Gaps => "gaps",
+            Stream::Vals => "vals",
+            Stream::Gexc => "gexc",
+            Stream::Vexc => "vexc",
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Part::Object => f.write_str("object"),
+            Part::Header(field) => write!(f, "header, {field}"),
+            Part::ChunkTable => f.write_str("chunk table"),
+            Part::ChunkEntry(chunk, field) => write!(f, "chunk table, chunk {chunk}, {field}"),
+            Part::Indptr => f.write_str("indptr"),
+            Part::Chunk(chunk, stream) => write!(f, "chunk {chunk}, {}", stream.name()),
+            Part::Manifest(None) => f.write_str("manifest"),
+            Part::Manifest(Some(key)) => write!(f, "manifest, {key}"),
+            Part::Tile(tile) => write!(f, "tile {tile}"),
+            Part::File(name) => f.write_str(name),
+            Part::Matrix => f.write_str("matrix"),
+            Part::Buffer(name) => write!(f, "buffer {name}"),
+            Part::Cells => f.write_str("selection of cells"),
+            Part::Kernels => f.write_str("kernels"),
+            Part::Option(name) => write!(f, "option {name}"),
+        }
+    }
+}
+
+impl Error {
+    /// An error of `kind` in `part`, so far without an offset.
+    #[cold]
+    pub fn new(kind: ErrorKind, part: Part) -> Error {
+        Error(Box::new(Inner { kind, part, offset: None, index: None, path: None, source: None }))
+    }
+
+    /// Adds the absolute byte offset in the object.
+    #[must_use]
+    pub fn at(mut self, offset: u64) -> Error {
+        self.0.offset = Some(offset);
+        self
+    }
+
+    /// Adds the index of the value inside its part (of a nonzero in its chunk, of a cell in its tile, …).
+    #[must_use]
+    pub fn index(mut self, index: u64) -> Error {
+        self.0.index = Some(index);
+        self
+    }
+
+    /// Adds the file which the object is, unless one is named already.
+    #[must_use]
+    pub fn in_path(mut self, path: impl AsRef<Path>) -> Error {
+        if self.0.path.is_none() {
+            self.0.path = Some(path.as_ref().to_owned());
+        }
+        self
+    }
+
+    /// Adds the error behind this one.
+    #[must_use]
+    pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// A failed read or write of `path`.
+    #[cold]
+    pub fn io(error: std::io::Error, path: impl AsRef<Path>) -> Error {
+        Error::new(ErrorKind::Io(error.kind()), Part::Object).in_path(path).caused_by(error)
+    }
+
+    /// What is wrong.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// In which part.
+    pub fn part(&self) -> Part {
+        self.0.part
+    }
+
+    /// The absolute byte offset in the object: of the field, or of the frame that holds the value.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// The index of the value inside its part.
+    pub fn value_index(&self) -> Option<u64> {
+        self.0.index
+    }
+
+    /// The file which the object is, where it is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The message without path, part and offset: what is wrong and what to do.
+    pub fn message(&self) -> String {
+        Message(&self.0).to_string()
+    }
+}
+
+struct Message<'a>(&'a Inner);
+
+impl fmt::Display for Message<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.kind {
+            ErrorKind::Io(kind) => match &self.0.source {
+                Some(source) => write!(f, "{source}")?,
+                None => write!(f, "{kind}")?,
+            },
+            ErrorKind::Truncated { needed, available } => {
+                write!(f, "ends after {available} bytes where {needed} are needed; fetch the object again")?;
+            }
+            ErrorKind::BadMagic => f.write_str("wrong magic bytes; this is not the format asked for")?,
+            ErrorKind::Version { found, expected } => {
+                write!(f, "version {found}, but only version {expected} is understood; a newer tilekern may read it")?;
+            }
+            ErrorKind::Reserved { found } => write!(f, "must be 0 but is {found}")?,
+            ErrorKind::Checksum { found, expected } => {
+                write!(
+                    f,
+                    "stored checksum {found:#010x}, but the bytes give {expected:#010x}; fetch the object again"
+                )?;
+            }
+            ErrorKind::Digest => f.write_str("the bytes do not have the stated digest; fetch the object again")?,
+            ErrorKind::Inconsistent { found, expected } => {
+                write!(f, "is {found} where the rest of the object implies {expected}")?;
+            }
+            ErrorKind::OutOfRange { found, min, max } if min == max => write!(f, "is {found}, must be {min}")?,
+            ErrorKind::OutOfRange { found, min, max } if min > max => {
+                write!(f, "is {found}, but nothing is allowed here")?
+            }
+            ErrorKind::OutOfRange { found, min, max } => write!(f, "is {found}, must be {min} to {max}")?,
+            ErrorKind::Misaligned { found, align } => write!(f, "is {found}, must be a multiple of {align}")?,
+            ErrorKind::Frame(fault) => write!(f, "{fault}")?,
+            ErrorKind::RepeatedGene => f.write_str("gap 0 after a cell's first nonzero repeats a gene")?,
+            ErrorKind::ZeroCount => f.write_str("a stored count is 0")?,
+            ErrorKind::NotExcepted { found } => {
+                write!(f, "has an exception, but its stream holds {found} there in place of 65535")?;
+            }
+            ErrorKind::Syntax(fault) => f.write_str(match fault {
+                SyntaxFault::Utf8 => "is not UTF-8",
+                SyntaxFault::Json => "is not the JSON that is expected here",
+                SyntaxFault::Npy => "is not a one-dimensional '<i4' npy array",
+                SyntaxFault::LineBreak => "holds a line break",
+            })?,
+            ErrorKind::Missing => f.write_str("is absent")?,
+            ErrorKind::WrongType => f.write_str("has another type than the format states")?,
+            ErrorKind::LimitExceeded { needed, limit, what } => {
+                let (what, how) = match what {
+                    Limit::OutputBytes => ("bytes of results", "raise max_output_bytes (--max-output)"),
+                    Limit::Values => ("values", "raise max_values"),
+                    Limit::ScratchBytes => ("bytes of scratch", "raise max_scratch_bytes"),
+                    Limit::InputBytes => ("bytes of input", "raise max_input_bytes"),
+                };
+                write!(f, "needs {needed} {what}, the limit is {limit}; {how} if you trust the source")?;
+            }
+            ErrorKind::TooManyExceptions { found, max } => {
+                write!(
+                    f,
+                    "{found} values above 65535 where {max} are the policy's bound; \
+                     check that these are raw counts, or allow it explicitly"
+                )?;
+            }
+            ErrorKind::Unsupported(what) => f.write_str(match what {
+                Unsupported::BigEndianHost => "tiles are little-endian; a big-endian host must not load them",
+                Unsupported::Content => "of no kind that is known here; name the kind with --as",
+                Unsupported::Exists => "exists already; choose another name or remove it",
+                Unsupported::Busy => "another writer is at work there",
+                Unsupported::Incomplete => "has no manifest.json: the dataset is incomplete; write it again",
+                Unsupported::FileKind => "is not a regular file or directory as it must be here",
+                Unsupported::Request => "does not go with this kind of object",
+            })?,
+            ErrorKind::KernelUnavailable => match &self.0.source {
+                Some(source) => write!(f, "{source}")?,
+                None => f.write_str("not available on this CPU")?,
+            },
+            ErrorKind::Interrupted => f.write_str("interrupted; nothing was left half-written")?,
+        }
+        match (&self.0.source, self.0.kind) {
+            (None, _) | (_, ErrorKind::Io(_) | ErrorKind::KernelUnavailable) => Ok(()),
+            (Some(source), _) => write!(f, " ({source})"),
+        }
+    }
+}
+
+impl fmt::Display for FrameFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            FrameFault::Magic => f.write_str("not a zstd frame"),
+            FrameFault::Truncated => f.write_str("the zstd frame goes past the stream's end"),
+            FrameFault::Reserved => f.write_str("the zstd frame uses a reserved bit or block type"),
+            FrameFault::NoContentSize => f.write_str("the zstd frame does not state its content size"),
+            FrameFault::ContentSize { found, expected } => {
+                write!(f, "the zstd frame states {found} bytes where the stream must hold {expected}")
+            }
+            FrameFault::Unreachable { found, max } => {
+                write!(f, "the zstd frame states {found} bytes, but its blocks hold {max} at most")
+            }
+            FrameFault::BlockSize { found, max } => {
+                write!(f, "a block of the zstd frame has {found} bytes where {max} are allowed")
+            }
+            FrameFault::Dictionary { id } => write!(f, "the zstd frame needs dictionary {id}"),
+            FrameFault::Trailing { bytes } => write!(f, "{bytes} bytes follow the zstd frame inside the stream"),
+            FrameFault::Corrupt => f.write_str("the zstd frame does not decode"),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.0.path {
+            write!(f, "{}: ", path.display())?;
+        }
+        if self.0.part != Part::Object {
+            write!(f, "{}", self.0.part)?;
+            if let Some(index) = self.0.index {
+                write!(f, ", value {index}")?;
+            }
+            if let Some(offset) = self.0.offset {
+                write!(f, " at byte {offset}")?;
+            }
+            f.write_str(": ")?;
+        } else if let Some(offset) = self.0.offset {
+            write!(f, "byte {offset}: ")?;
+        }
+        write!(f, "{}", Message(&self.0))
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as &(dyn std::error::Error + 'static))
+    }
+}
+
+impl From<tilekern_kernels::NoSuchKernel> for Error {
+    fn from(error: tilekern_kernels::NoSuchKernel) -> Error {
+        Error::new(ErrorKind::KernelUnavailable, Part::Kernels).caused_by(error)
+    }
+}
