@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, Range};
 
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 use memmap2::MmapMut;
 
 /// From this size on a buffer is a mapping of its own.
 const MAP_FROM: usize = 1 << 20;
 const HUGE_PAGE: usize = 2 << 20;
+
+/// A cache line, and the widest vector.
+const ALIGN: usize = 64;
 
 /// Which pages a large [`Buffer`] asks the system for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,51 +36,56 @@ pub struct Buffer<T> {
     values: PhantomData<T>,
 }
 
-enum Storage {
-    Heap(Vec<Line>),
-    /// A mapping, and where in it the buffer starts.
-    Map(MmapMut, usize),
+/// Memory, and the aligned part of it that the buffer uses.
+struct Storage {
+    memory: Memory,
+    used: Range<usize>,
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C, align(64))]
-struct Line([u8; 64]);
+enum Memory {
+    Heap(Vec<u8>),
+    Map(MmapMut),
+}
 
 impl Storage {
+    const EMPTY: Storage = Storage { memory: Memory::Heap(Vec::new()), used: 0..0 };
+
     fn new(bytes: usize, pages: Pages) -> Storage {
-        if bytes < MAP_FROM {
-            return Storage::Heap(vec![Line::zeroed(); bytes.div_ceil(size_of::<Line>())]);
+        // Each takes one unit more than needed, so that the buffer can start on a multiple of the unit.
+        if bytes >= MAP_FROM
+            && let Ok(map) = MmapMut::map_anon(bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE)
+        {
+            if pages == Pages::Huge {
+                // Only a hint: without it the buffer is as right, and slower on its first use.
+                #[cfg(target_os = "linux")]
+                let _ = map.advise(memmap2::Advice::HugePage);
+            }
+            return Storage { used: aligned(&map, HUGE_PAGE), memory: Memory::Map(map) };
         }
-        // One huge page more than needed, so that the buffer can start on one.
-        let size = bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE;
-        let Ok(map) = MmapMut::map_anon(size) else {
-            return Storage::Heap(vec![Line::zeroed(); bytes.div_ceil(size_of::<Line>())]);
-        };
-        if pages == Pages::Huge {
-            // Only a hint: without it the buffer is as right, and slower on its first use.
-            #[cfg(target_os = "linux")]
-            let _ = map.advise(memmap2::Advice::HugePage);
-        }
-        let start = map.as_ptr().addr().next_multiple_of(HUGE_PAGE) - map.as_ptr().addr();
-        Storage::Map(map, start)
+        let heap = vec![0; bytes.next_multiple_of(ALIGN) + ALIGN];
+        Storage { used: aligned(&heap, ALIGN), memory: Memory::Heap(heap) }
     }
 
     fn bytes(&self) -> &[u8] {
-        match self {
-            Storage::Heap(lines) => bytemuck::cast_slice(lines),
-            Storage::Map(map, start) => &map[*start..map.len() - HUGE_PAGE + *start],
+        match &self.memory {
+            Memory::Heap(heap) => &heap[self.used.clone()],
+            Memory::Map(map) => &map[self.used.clone()],
         }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            Storage::Heap(lines) => bytemuck::cast_slice_mut(lines),
-            Storage::Map(map, start) => {
-                let end = map.len() - HUGE_PAGE + *start;
-                &mut map[*start..end]
-            }
+        match &mut self.memory {
+            Memory::Heap(heap) => &mut heap[self.used.clone()],
+            Memory::Map(map) => &mut map[self.used.clone()],
         }
     }
+}
+
+/// The part of `memory` that starts on a multiple of `unit` and is one unit shorter.
+fn aligned(memory: &[u8], unit: usize) -> Range<usize> {
+    let at = memory.as_ptr().addr();
+    let start = at.next_multiple_of(unit) - at;
+    start..start + memory.len() - unit
 }
 
 impl<T: Pod> Buffer<T> {
@@ -88,7 +96,7 @@ impl<T: Pod> Buffer<T> {
 
     /// An empty buffer that will ask for such pages.
     pub fn with_pages(pages: Pages) -> Buffer<T> {
-        Buffer { storage: Storage::Heap(Vec::new()), len: 0, pages, values: PhantomData }
+        Buffer { storage: Storage::EMPTY, len: 0, pages, values: PhantomData }
     }
 
     /// Makes the buffer `len` values long. Their content is unspecified: zeros or values of an earlier use.
@@ -98,7 +106,7 @@ impl<T: Pod> Buffer<T> {
         let bytes = len.checked_mul(size_of::<T>()).expect("a buffer larger than the address space");
         if bytes > self.storage.bytes().len() {
             // The old memory goes first, so that both are never held.
-            self.storage = Storage::Heap(Vec::new());
+            self.storage = Storage::EMPTY;
             self.storage = Storage::new(bytes, self.pages);
         }
         self.len = len;
