@@ -128,12 +128,18 @@ impl<T: Pod> Deref for Buffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
+        if self.len == 0 {
+            return &[]; // a buffer that never grew has no aligned memory
+        }
         bytemuck::cast_slice(&self.storage.bytes()[..self.len * size_of::<T>()])
     }
 }
 
 impl<T: Pod> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
+        if self.len == 0 {
+            return &mut [];
+        }
         let bytes = self.len * size_of::<T>();
         bytemuck::cast_slice_mut(&mut self.storage.bytes_mut()[..bytes])
     }
