@@ -43,10 +43,15 @@ pub(crate) use compress::{Compressor, Parameters, Refused, Sequence};
 
 #[cfg(feature = "encode")]
 mod compress {
-    use std::ffi::{c_int, c_uint};
+    use std::ffi::c_int;
     use std::ptr::NonNull;
 
-    use zstd_sys::ZSTD_cParameter::{self, *};
+    use zstd_sys::ZSTD_cParameter::{
+        self, ZSTD_c_chainLog, ZSTD_c_compressionLevel, ZSTD_c_experimentalParam11 as ZSTD_c_blockDelimiters,
+        ZSTD_c_experimentalParam12 as ZSTD_c_validateSequences, ZSTD_c_experimentalParam19 as ZSTD_c_repcodeResolution,
+        ZSTD_c_hashLog, ZSTD_c_minMatch, ZSTD_c_searchLog, ZSTD_c_strategy, ZSTD_c_windowLog,
+    };
+    use zstd_sys::{ZSTD_ErrorCode, ZSTD_ParamSwitch_e, ZSTD_ResetDirective, ZSTD_SequenceFormat_e, ZSTD_strategy};
 
     /// A step of a frame: so many literals, then a match of that length so far back.
     ///
@@ -69,39 +74,30 @@ mod compress {
 
     impl Refused {
         const SEQUENCES: Refused =
-            Refused(0usize.wrapping_sub(zstd_sys::ZSTD_ErrorCode::ZSTD_error_externalSequences_invalid as usize));
+            Refused(0usize.wrapping_sub(ZSTD_ErrorCode::ZSTD_error_externalSequences_invalid as usize));
 
         pub(crate) fn name(self) -> &'static str {
             zstd_safe::get_error_name(self.0)
         }
     }
 
-    /// A reused compression context.
+    /// Reused compression contexts.
     pub(crate) struct Compressor {
-        context: NonNull<zstd_sys::ZSTD_CCtx>,
-    }
-
-    // SAFETY: a context belongs to no thread; it is reached through `&mut self` alone.
-    unsafe impl Send for Compressor {}
-
-    impl Drop for Compressor {
-        fn drop(&mut self) {
-            // SAFETY: the context came from ZSTD_createCCtx and nothing else frees it.
-            unsafe { zstd_sys::ZSTD_freeCCtx(self.context.as_ptr()) };
-        }
+        writer: Context,
+        /// For [`Compressor::parse`] alone: libzstd leaves a context collecting steps to where it was told last.
+        parser: Context,
     }
 
     impl Compressor {
-        /// A new context; none where memory is short.
+        /// New contexts; none where memory is short.
         pub(crate) fn new() -> Option<Compressor> {
-            // SAFETY: no conditions; null says that memory is short.
-            NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() }).map(|context| Compressor { context })
+            Some(Compressor { writer: Context::new()?, parser: Context::new()? })
         }
 
         /// Compresses `src` into one frame that states its size, and replaces the content of `out` by it.
         pub(crate) fn plain(&mut self, src: &[u8], with: Parameters, out: &mut Vec<u8>) -> Result<(), Refused> {
-            self.search(with)?;
-            let context = self.context.as_ptr();
+            self.writer.search(with)?;
+            let context = self.writer.0.as_ptr();
             // SAFETY: libzstd reads `src` and writes `out`, both given with their lengths.
             frame(src, out, |out| unsafe {
                 zstd_sys::ZSTD_compress2(context, out.as_mut_ptr().cast(), out.len(), src.as_ptr().cast(), src.len())
@@ -110,20 +106,16 @@ mod compress {
 
         /// The steps that [`Compressor::plain`] would encode; they replace the content of `out`.
         pub(crate) fn parse(&mut self, src: &[u8], with: Parameters, out: &mut Vec<Sequence>) -> Result<(), Refused> {
-            self.search(with)?;
+            self.parser.search(with)?;
             // SAFETY: no conditions.
             let bound = unsafe { zstd_sys::ZSTD_sequenceBound(src.len()) };
             out.resize(bound, Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 });
+            let context = self.parser.0.as_ptr();
             // Marked deprecated in libzstd, but it is all there is; what it gives is checked when the frame is made.
-            // SAFETY: libzstd reads `src` and writes at most as many steps as it is told.
+            // SAFETY: libzstd reads `src` and writes at most as many steps as it is told. It keeps the address of `out`,
+            // but uses it in this call only: the parser context does nothing but parse, and is told anew each time.
             let found = accept(unsafe {
-                zstd_sys::ZSTD_generateSequences(
-                    self.context.as_ptr(),
-                    out.as_mut_ptr(),
-                    out.len(),
-                    src.as_ptr().cast(),
-                    src.len(),
-                )
+                zstd_sys::ZSTD_generateSequences(context, out.as_mut_ptr(), out.len(), src.as_ptr().cast(), src.len())
             })?;
             out.truncate(found);
             Ok(())
@@ -131,8 +123,7 @@ mod compress {
 
         /// Encodes `src` by such steps into one frame that states its size, and replaces the content of `out` by it.
         ///
-        /// Steps that are no parse of `src` are refused or give a frame that decodes to other bytes; the caller decodes
-        /// it to find out.
+        /// Steps that are no parse of `src` are refused or give a frame of other bytes; only a decode tells.
         pub(crate) fn assemble(
             &mut self,
             src: &[u8],
@@ -145,23 +136,21 @@ mod compress {
             }
             // SAFETY: no conditions.
             let window = unsafe { zstd_sys::ZSTD_getCParams(with.level, src.len() as u64, 0) }.windowLog;
-            self.reset()?;
+            let writer = &mut self.writer;
+            writer.reset()?;
             // The strongest entropy coding, without the tables of a search that does not take place.
-            self.set(ZSTD_c_strategy, zstd_sys::ZSTD_strategy::ZSTD_btultra2 as c_int)?;
-            self.set(ZSTD_c_windowLog, window as c_int)?;
-            self.set(ZSTD_c_hashLog, 6)?;
-            self.set(ZSTD_c_chainLog, 6)?;
-            self.set(ZSTD_c_searchLog, 1)?;
-            self.set(ZSTD_c_minMatch, 3)?;
-            self.set(
-                ZSTD_c_experimentalParam11,
-                zstd_sys::ZSTD_SequenceFormat_e::ZSTD_sf_explicitBlockDelimiters as c_int,
-            )?;
-            self.set(ZSTD_c_experimentalParam12, 1)?; // validateSequences
-            self.set(ZSTD_c_experimentalParam19, zstd_sys::ZSTD_ParamSwitch_e::ZSTD_ps_enable as c_int)?;
-            let context = self.context.as_ptr();
+            writer.set(ZSTD_c_strategy, ZSTD_strategy::ZSTD_btultra2 as c_int)?;
+            writer.set(ZSTD_c_windowLog, c_int::try_from(window).unwrap_or(0))?;
+            writer.set(ZSTD_c_hashLog, 6)?;
+            writer.set(ZSTD_c_chainLog, 6)?;
+            writer.set(ZSTD_c_searchLog, 1)?;
+            writer.set(ZSTD_c_minMatch, 3)?;
+            writer.set(ZSTD_c_blockDelimiters, ZSTD_SequenceFormat_e::ZSTD_sf_explicitBlockDelimiters as c_int)?;
+            writer.set(ZSTD_c_validateSequences, 1)?;
+            writer.set(ZSTD_c_repcodeResolution, ZSTD_ParamSwitch_e::ZSTD_ps_enable as c_int)?;
+            let context = writer.0.as_ptr();
             // SAFETY: libzstd reads `src` and `steps` and writes `out`, all given with their lengths. The steps add up to
-            // `src` block by block (`covers`), so that no literal lies outside it; libzstd validates the matches.
+            // `src` block by block (`covers`), so no literal lies outside it; libzstd validates the matches.
             frame(src, out, |out| unsafe {
                 zstd_sys::ZSTD_compressSequences(
                     context,
@@ -174,6 +163,26 @@ mod compress {
                 )
             })
         }
+    }
+
+    /// A compression context.
+    struct Context(NonNull<zstd_sys::ZSTD_CCtx>);
+
+    // SAFETY: a context belongs to no thread; it is reached through `&mut Compressor` alone.
+    unsafe impl Send for Context {}
+
+    impl Drop for Context {
+        fn drop(&mut self) {
+            // SAFETY: the context came from ZSTD_createCCtx and nothing else frees it.
+            unsafe { zstd_sys::ZSTD_freeCCtx(self.0.as_ptr()) };
+        }
+    }
+
+    impl Context {
+        fn new() -> Option<Context> {
+            // SAFETY: no conditions; null says that memory is short.
+            NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() }).map(Context)
+        }
 
         fn search(&mut self, with: Parameters) -> Result<(), Refused> {
             self.reset()?;
@@ -181,14 +190,14 @@ mod compress {
         }
 
         fn reset(&mut self) -> Result<(), Refused> {
-            let what = zstd_sys::ZSTD_ResetDirective::ZSTD_reset_session_and_parameters;
+            let what = ZSTD_ResetDirective::ZSTD_reset_session_and_parameters;
             // SAFETY: the context is alive.
-            accept(unsafe { zstd_sys::ZSTD_CCtx_reset(self.context.as_ptr(), what) }).map(drop)
+            accept(unsafe { zstd_sys::ZSTD_CCtx_reset(self.0.as_ptr(), what) }).map(drop)
         }
 
         fn set(&mut self, parameter: ZSTD_cParameter, value: c_int) -> Result<(), Refused> {
             // SAFETY: the context is alive; a value out of bounds is refused.
-            accept(unsafe { zstd_sys::ZSTD_CCtx_setParameter(self.context.as_ptr(), parameter, value) }).map(drop)
+            accept(unsafe { zstd_sys::ZSTD_CCtx_setParameter(self.0.as_ptr(), parameter, value) }).map(drop)
         }
     }
 
@@ -202,7 +211,7 @@ mod compress {
 
     fn accept(code: usize) -> Result<usize, Refused> {
         // SAFETY: no conditions.
-        if unsafe { zstd_sys::ZSTD_isError(code) } == 0 as c_uint { Ok(code) } else { Err(Refused(code)) }
+        if unsafe { zstd_sys::ZSTD_isError(code) } == 0 { Ok(code) } else { Err(Refused(code)) }
     }
 
     /// Whether blocks of such steps, none too large and the last one ended, make up `len` bytes.

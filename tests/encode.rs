@@ -144,9 +144,10 @@ fn round_trip(matrix: &Matrix, encoder: &mut Encoder) -> (Vec<u8>, EncodeReport)
     let read = read(&tile);
     assert_eq!(read.matrix, *matrix);
     let nonzeros = || matrix.cells.iter().flatten();
-    let gaps = matrix.cells.iter().flat_map(|cell| {
-        cell.iter().scan(0, |previous, &(gene, _)| Some(gene - std::mem::replace(previous, gene)))
-    });
+    let gaps = matrix
+        .cells
+        .iter()
+        .flat_map(|cell| cell.iter().scan(0, |previous, &(gene, _)| Some(gene - std::mem::replace(previous, gene))));
     let exceptions = [nonzeros().filter(|n| n.1 > 65_535).count(), gaps.filter(|&gap| gap > 65_535).count()];
     assert_eq!(read.exceptions, exceptions.map(|n| n as u64));
     assert_eq!([report.count_exceptions, report.gap_exceptions], read.exceptions);
