@@ -2,10 +2,15 @@
 
 mod chunk;
 mod csr;
+mod decode;
+mod exceptions;
 mod header;
 mod tile;
+mod verify;
 
 pub use chunk::Chunk;
 pub use csr::{Count, Csr, CsrView};
+pub use decode::{CsrMut, Decoded, Decoder, DecoderBuilder, StoreChoice};
 pub use header::Header;
 pub use tile::Tile;
+pub use verify::verify;

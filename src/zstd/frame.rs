@@ -184,6 +184,12 @@ pub(crate) fn check(stream: Input<'_>, part: Part) -> Result<u64, Error> {
     }
 }
 
+/// The size that a frame states; 0 where it states none.
+pub(crate) fn content_size(stream: Input<'_>) -> u64 {
+    let mut input = stream;
+    header(&mut input).ok().and_then(|header| header.content).unwrap_or(0)
+}
+
 /// A copy of `frame` with its window cut to what libzstd takes, where the header asks for more.
 ///
 /// A decode in one shot needs no window, and blocks of such frames are bounded by 128 KiB whatever it is.
