@@ -20,6 +20,13 @@ pub(super) struct Exceptions {
     bytes: Vec<u8>,
 }
 
+impl From<Vec<u8>> for Exceptions {
+    /// The content of an exception frame, unchecked.
+    fn from(bytes: Vec<u8>) -> Exceptions {
+        Exceptions { bytes }
+    }
+}
+
 impl Exceptions {
     /// Decodes and checks an exception frame: positions strictly increase within the chunk and name values that its
     /// planes hold as 65535, payloads lie in a range.
@@ -60,7 +67,7 @@ impl Exceptions {
     }
 
     /// Position in the chunk and payload of each exception.
-    fn pairs(&self) -> impl Iterator<Item = (usize, u32)> {
+    pub(super) fn pairs(&self) -> impl ExactSizeIterator<Item = (usize, u32)> {
         let (positions, payloads) = self.bytes.as_chunks::<4>().0.split_at(self.bytes.len() / 8);
         let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
         positions.iter().map(move |p| number(p) as usize).zip(payloads.iter().map(number))

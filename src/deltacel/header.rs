@@ -32,7 +32,7 @@ pub struct Header {
 }
 
 /// The header's fields in order: name and absolute offset.
-pub(crate) const FIELDS: [(&str, u64); 10] = [
+pub(crate) const FIELDS: [(&str, u64); 11] = [
     ("magic", 0),
     ("version", 8),
     ("flags", 12),
@@ -43,6 +43,7 @@ pub(crate) const FIELDS: [(&str, u64); 10] = [
     ("indptr_off", 40),
     ("total_size", 48),
     ("crc32", 56),
+    ("reserved", 60),
 ];
 
 impl Header {

@@ -6,6 +6,7 @@ mod decode;
 mod exceptions;
 mod header;
 mod tile;
+mod trace;
 mod verify;
 
 pub use chunk::Chunk;
@@ -13,4 +14,5 @@ pub use csr::{Count, Csr, CsrView};
 pub use decode::{CsrMut, Decoded, Decoder, DecoderBuilder, StoreChoice};
 pub use header::Header;
 pub use tile::Tile;
+pub use trace::trace;
 pub use verify::verify;
