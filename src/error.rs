@@ -82,6 +82,11 @@ pub enum ErrorKind {
     Frame(FrameFault),
     /// A nonzero names the same gene as the one before it.
     RepeatedGene,
+    /// A nonzero names a gene below that of the one before it.
+    UnsortedGenes {
+        /// The gene of the nonzero before it.
+        after: i64,
+    },
     /// A stored count is 0.
     ZeroCount,
     /// A value has an exception, but its stream does not hold 65535 there.
@@ -230,6 +235,7 @@ impl ErrorKind {
             ErrorKind::Misaligned { .. } => "misaligned",
             ErrorKind::Frame(_) => "frame",
             ErrorKind::RepeatedGene => "repeated_gene",
+            ErrorKind::UnsortedGenes { .. } => "unsorted_genes",
             ErrorKind::ZeroCount => "zero_count",
             ErrorKind::NotExcepted { .. } => "not_excepted",
             ErrorKind::Syntax(_) => "syntax",
@@ -266,8 +272,22 @@ pub enum Part {
     Tile(u32),
     /// A file of a dataset by its fixed name.
     File(&'static str),
-    /// A matrix given to the encoder.
-    Matrix,
+    /// An array or number of a matrix given to the encoder.
+    Matrix(&'static str),
+    /// The gene of a nonzero in a matrix given to the encoder.
+    GeneOf {
+        /// The nonzero's cell, counted from the matrix's first.
+        cell: u64,
+        /// Its gene, as given.
+        gene: i64,
+    },
+    /// The count of a nonzero in a matrix given to the encoder.
+    CountOf {
+        /// The nonzero's cell, counted from the matrix's first.
+        cell: u64,
+        /// Its gene.
+        gene: i64,
+    },
     /// A buffer given by the caller.
     Buffer(&'static str),
     /// A selection of cells.
@@ -316,7 +336,9 @@ impl fmt::Display for Part {
             Part::Manifest(Some(key)) => write!(f, "manifest, {key}"),
             Part::Tile(tile) => write!(f, "tile {tile}"),
             Part::File(name) => f.write_str(name),
-            Part::Matrix => f.write_str("matrix"),
+            Part::Matrix(what) => write!(f, "matrix, {what}"),
+            Part::GeneOf { cell, gene } => write!(f, "matrix, cell {cell}, gene {gene}"),
+            Part::CountOf { cell, gene } => write!(f, "matrix, cell {cell}, count of gene {gene}"),
             Part::Buffer(name) => write!(f, "buffer {name}"),
             Part::Cells => f.write_str("selection of cells"),
             Part::Kernels => f.write_str("kernels"),
@@ -433,7 +455,10 @@ impl fmt::Display for Message<'_> {
             ErrorKind::OutOfRange { found, min, max } => write!(f, "is {found}, must be {min} to {max}")?,
             ErrorKind::Misaligned { found, align } => write!(f, "is {found}, must be a multiple of {align}")?,
             ErrorKind::Frame(fault) => write!(f, "{fault}")?,
-            ErrorKind::RepeatedGene => f.write_str("gap 0 after a cell's first nonzero repeats a gene")?,
+            ErrorKind::RepeatedGene => f.write_str("repeats the gene of the nonzero before it (a gap of 0)")?,
+            ErrorKind::UnsortedGenes { after } => {
+                write!(f, "follows gene {after}; the genes of a cell must increase: sort them")?;
+            }
             ErrorKind::ZeroCount => f.write_str("a stored count is 0")?,
             ErrorKind::NotExcepted { found } => {
                 write!(f, "has an exception, but its stream holds {found} there in place of 65535")?;

@@ -1,5 +1,7 @@
 //! All calls of libzstd: one frame to exactly so many bytes, and (feature `encode`) the writer's frames.
 
+#![cfg_attr(feature = "encode", allow(unsafe_code))]
+
 pub(crate) mod frame;
 
 use crate::error::{Error, ErrorKind, FrameFault, Part};
@@ -33,5 +35,198 @@ impl Decompressor {
                 .at(stream.offset())
                 .caused_by(zstd_safe::get_error_name(code))),
         }
+    }
+}
+
+#[cfg(feature = "encode")]
+pub(crate) use compress::{Compressor, Parameters, Refused, Sequence};
+
+#[cfg(feature = "encode")]
+mod compress {
+    use std::ffi::c_int;
+    use std::ptr::NonNull;
+
+    use zstd_sys::ZSTD_cParameter::{
+        self, ZSTD_c_chainLog, ZSTD_c_compressionLevel, ZSTD_c_experimentalParam11 as ZSTD_c_blockDelimiters,
+        ZSTD_c_experimentalParam12 as ZSTD_c_validateSequences, ZSTD_c_experimentalParam19 as ZSTD_c_repcodeResolution,
+        ZSTD_c_hashLog, ZSTD_c_minMatch, ZSTD_c_searchLog, ZSTD_c_strategy, ZSTD_c_windowLog,
+    };
+    use zstd_sys::{ZSTD_ErrorCode, ZSTD_ParamSwitch_e, ZSTD_ResetDirective, ZSTD_SequenceFormat_e, ZSTD_strategy};
+
+    /// A step of a frame: so many literals, then a match of that length so far back.
+    ///
+    /// A block ends with a step of match length and offset 0 that holds its last literals.
+    pub(crate) type Sequence = zstd_sys::ZSTD_Sequence;
+
+    /// No block holds more content than this.
+    const BLOCK_MAX: u64 = 128 << 10;
+
+    /// Settings of libzstd's search, in its own terms.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Parameters {
+        /// The level; everything else follows from it where it is not set.
+        pub(crate) level: i32,
+    }
+
+    /// The error code of a call that libzstd refused.
+    #[derive(Clone, Copy, Debug)]
+    pub(crate) struct Refused(usize);
+
+    impl Refused {
+        const SEQUENCES: Refused =
+            Refused(0usize.wrapping_sub(ZSTD_ErrorCode::ZSTD_error_externalSequences_invalid as usize));
+
+        pub(crate) fn name(self) -> &'static str {
+            zstd_safe::get_error_name(self.0)
+        }
+    }
+
+    /// Reused compression contexts.
+    pub(crate) struct Compressor {
+        writer: Context,
+        /// For [`Compressor::parse`] alone: libzstd leaves a context collecting steps to where it was told last.
+        parser: Context,
+    }
+
+    impl Compressor {
+        /// New contexts; none where memory is short.
+        pub(crate) fn new() -> Option<Compressor> {
+            Some(Compressor { writer: Context::new()?, parser: Context::new()? })
+        }
+
+        /// Compresses `src` into one frame that states its size, and replaces the content of `out` by it.
+        pub(crate) fn plain(&mut self, src: &[u8], with: Parameters, out: &mut Vec<u8>) -> Result<(), Refused> {
+            self.writer.search(with)?;
+            let context = self.writer.0.as_ptr();
+            // SAFETY: libzstd reads `src` and writes `out`, both given with their lengths.
+            frame(src, out, |out| unsafe {
+                zstd_sys::ZSTD_compress2(context, out.as_mut_ptr().cast(), out.len(), src.as_ptr().cast(), src.len())
+            })
+        }
+
+        /// The steps that [`Compressor::plain`] would encode; they replace the content of `out`.
+        pub(crate) fn parse(&mut self, src: &[u8], with: Parameters, out: &mut Vec<Sequence>) -> Result<(), Refused> {
+            self.parser.search(with)?;
+            // SAFETY: no conditions.
+            let bound = unsafe { zstd_sys::ZSTD_sequenceBound(src.len()) };
+            out.resize(bound, Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 });
+            let context = self.parser.0.as_ptr();
+            // Marked deprecated in libzstd, but it is all there is; what it gives is checked when the frame is made.
+            // SAFETY: libzstd reads `src` and writes at most as many steps as it is told. It keeps the address of `out`,
+            // but uses it in this call only: the parser context does nothing but parse, and is told anew each time.
+            let found = accept(unsafe {
+                zstd_sys::ZSTD_generateSequences(context, out.as_mut_ptr(), out.len(), src.as_ptr().cast(), src.len())
+            })?;
+            out.truncate(found);
+            Ok(())
+        }
+
+        /// Encodes `src` by such steps into one frame that states its size, and replaces the content of `out` by it.
+        ///
+        /// Steps that are no parse of `src` are refused or give a frame of other bytes; only a decode tells.
+        pub(crate) fn assemble(
+            &mut self,
+            src: &[u8],
+            steps: &[Sequence],
+            with: Parameters,
+            out: &mut Vec<u8>,
+        ) -> Result<(), Refused> {
+            if !covers(steps, src.len()) {
+                return Err(Refused::SEQUENCES);
+            }
+            // SAFETY: no conditions.
+            let window = unsafe { zstd_sys::ZSTD_getCParams(with.level, src.len() as u64, 0) }.windowLog;
+            let writer = &mut self.writer;
+            writer.reset()?;
+            // The strongest entropy coding, without the tables of a search that does not take place.
+            writer.set(ZSTD_c_strategy, ZSTD_strategy::ZSTD_btultra2 as c_int)?;
+            writer.set(ZSTD_c_windowLog, c_int::try_from(window).unwrap_or(0))?;
+            writer.set(ZSTD_c_hashLog, 6)?;
+            writer.set(ZSTD_c_chainLog, 6)?;
+            writer.set(ZSTD_c_searchLog, 1)?;
+            writer.set(ZSTD_c_minMatch, 3)?;
+            writer.set(ZSTD_c_blockDelimiters, ZSTD_SequenceFormat_e::ZSTD_sf_explicitBlockDelimiters as c_int)?;
+            writer.set(ZSTD_c_validateSequences, 1)?;
+            writer.set(ZSTD_c_repcodeResolution, ZSTD_ParamSwitch_e::ZSTD_ps_enable as c_int)?;
+            let context = writer.0.as_ptr();
+            // SAFETY: libzstd reads `src` and `steps` and writes `out`, all given with their lengths. The steps add up to
+            // `src` block by block (`covers`), so no literal lies outside it; libzstd validates the matches.
+            frame(src, out, |out| unsafe {
+                zstd_sys::ZSTD_compressSequences(
+                    context,
+                    out.as_mut_ptr().cast(),
+                    out.len(),
+                    steps.as_ptr(),
+                    steps.len(),
+                    src.as_ptr().cast(),
+                    src.len(),
+                )
+            })
+        }
+    }
+
+    /// A compression context.
+    struct Context(NonNull<zstd_sys::ZSTD_CCtx>);
+
+    // SAFETY: a context belongs to no thread; it is reached through `&mut Compressor` alone.
+    unsafe impl Send for Context {}
+
+    impl Drop for Context {
+        fn drop(&mut self) {
+            // SAFETY: the context came from ZSTD_createCCtx and nothing else frees it.
+            unsafe { zstd_sys::ZSTD_freeCCtx(self.0.as_ptr()) };
+        }
+    }
+
+    impl Context {
+        fn new() -> Option<Context> {
+            // SAFETY: no conditions; null says that memory is short.
+            NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() }).map(Context)
+        }
+
+        fn search(&mut self, with: Parameters) -> Result<(), Refused> {
+            self.reset()?;
+            self.set(ZSTD_c_compressionLevel, with.level)
+        }
+
+        fn reset(&mut self) -> Result<(), Refused> {
+            let what = ZSTD_ResetDirective::ZSTD_reset_session_and_parameters;
+            // SAFETY: the context is alive.
+            accept(unsafe { zstd_sys::ZSTD_CCtx_reset(self.0.as_ptr(), what) }).map(drop)
+        }
+
+        fn set(&mut self, parameter: ZSTD_cParameter, value: c_int) -> Result<(), Refused> {
+            // SAFETY: the context is alive; a value out of bounds is refused.
+            accept(unsafe { zstd_sys::ZSTD_CCtx_setParameter(self.0.as_ptr(), parameter, value) }).map(drop)
+        }
+    }
+
+    /// Gives `write` room for whatever frame `src` may become, and cuts `out` to what it wrote.
+    fn frame(src: &[u8], out: &mut Vec<u8>, write: impl FnOnce(&mut [u8]) -> usize) -> Result<(), Refused> {
+        out.resize(zstd_safe::compress_bound(src.len()), 0);
+        let written = accept(write(out));
+        out.truncate(*written.as_ref().unwrap_or(&0));
+        written.map(drop)
+    }
+
+    fn accept(code: usize) -> Result<usize, Refused> {
+        // SAFETY: no conditions.
+        if unsafe { zstd_sys::ZSTD_isError(code) } == 0 { Ok(code) } else { Err(Refused(code)) }
+    }
+
+    /// Whether blocks of such steps, none too large and the last one ended, make up `len` bytes.
+    fn covers(steps: &[Sequence], len: usize) -> bool {
+        let (mut total, mut block, mut open) = (0u64, 0u64, false);
+        for step in steps {
+            block += u64::from(step.litLength) + u64::from(step.matchLength);
+            open = step.offset != 0;
+            if block > BLOCK_MAX || open != (step.matchLength != 0) {
+                return false;
+            }
+            if !open {
+                total += std::mem::take(&mut block);
+            }
+        }
+        !open && total == len as u64
     }
 }

@@ -4,7 +4,11 @@ mod chunk;
 mod csr;
 mod decode;
 mod exceptions;
+#[cfg(feature = "encode")]
+mod encode;
 mod header;
+#[cfg(feature = "encode")]
+mod profile;
 mod tile;
 mod trace;
 mod verify;
@@ -12,7 +16,11 @@ mod verify;
 pub use chunk::Chunk;
 pub use csr::{Count, Csr, CsrView};
 pub use decode::{CsrMut, Decoded, Decoder, DecoderBuilder, StoreChoice};
+#[cfg(feature = "encode")]
+pub use encode::{Chunks, EncodeReport, Encoder, EncoderBuilder, ExceptionPolicy};
 pub use header::Header;
+#[cfg(feature = "encode")]
+pub use profile::Profile;
 pub use tile::Tile;
 pub use trace::trace;
 pub use verify::verify;
