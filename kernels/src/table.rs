@@ -8,6 +8,8 @@
 use crate::custom::Custom;
 use crate::level::{Level, NoSuchKernel};
 use crate::scalar;
+#[cfg(target_arch = "x86_64")]
+use crate::{level, x86};
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub(crate) struct Ops {
     pub(crate) add: unsafe fn(&mut [i32], i32),
 }
 
-static SCALAR: Ops = Ops {
+const SCALAR: Ops = Ops {
     name: Level::Scalar.name(),
     level: Level::Scalar,
     words: scalar::planes::words,
@@ -60,6 +62,22 @@ static SCALAR: Ops = Ops {
     counts_u16: scalar::planes::counts_u16,
     add: scalar::patch::add,
 };
+
+/// Zen 5 VM.
+#[cfg(target_arch = "x86_64")]
+fn avx512(_: level::x86::Avx512) -> &'static Ops {
+    static AVX512: Ops = Ops {
+        name: Level::Avx512.name(),
+        level: Level::Avx512,
+        gaps: x86::avx512::scan::gaps,
+        words: x86::avx512::planes::words,
+        counts_i32: x86::avx512::planes::counts_i32,
+        counts_f32: x86::avx512::planes::counts_f32,
+        counts_u16: x86::avx512::planes::counts_u16,
+        add: x86::avx512::planes::add,
+    };
+    &AVX512
+}
 
 /// A handle to one row of kernels. Copy it freely; it is a pointer.
 #[derive(Clone, Copy)]
@@ -77,6 +95,8 @@ impl Kernels {
     pub fn at(level: Level) -> Option<Kernels> {
         let ops = match level {
             Level::Scalar => Some(&SCALAR),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => level::x86::Avx512::try_new().map(avx512),
             _ => None,
         };
         ops.map(|ops| Kernels { ops })

@@ -1,1 +1,3 @@
 //! Kernels for x86-64.
+
+pub(crate) mod avx512;
