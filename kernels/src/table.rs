@@ -29,6 +29,14 @@ pub struct GapsSeen {
     pub repeated: bool,
 }
 
+impl GapsSeen {
+    /// What two parts saw together.
+    #[inline(always)]
+    pub(crate) fn and(self, other: GapsSeen) -> GapsSeen {
+        GapsSeen { last: self.last.max(other.last), repeated: self.repeated | other.repeated }
+    }
+}
+
 /// What the `counts_*` operations saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountsSeen {
@@ -63,6 +71,21 @@ const SCALAR: Ops = Ops {
     add: scalar::patch::add,
 };
 
+#[cfg(target_arch = "x86_64")]
+fn avx2(_: level::x86::Avx2) -> &'static Ops {
+    static AVX2: Ops = Ops {
+        name: Level::Avx2.name(),
+        level: Level::Avx2,
+        gaps: x86::avx2::scan::gaps,
+        words: x86::avx2::planes::words,
+        counts_i32: x86::avx2::planes::counts_i32,
+        counts_f32: x86::avx2::planes::counts_f32,
+        counts_u16: x86::avx2::planes::counts_u16,
+        add: x86::avx2::planes::add,
+    };
+    &AVX2
+}
+
 /// Zen 5 VM.
 #[cfg(target_arch = "x86_64")]
 fn avx512(_: level::x86::Avx512) -> &'static Ops {
@@ -95,6 +118,8 @@ impl Kernels {
     pub fn at(level: Level) -> Option<Kernels> {
         let ops = match level {
             Level::Scalar => Some(&SCALAR),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => level::x86::Avx2::try_new().map(avx2),
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => level::x86::Avx512::try_new().map(avx512),
             _ => None,

@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
-use crate::scalar::scan::{Segment, by_cell};
+use crate::blocks::by_blocks;
 use crate::{GapsSeen, Store};
 
 /// Two planes of gaps to indices, cell by cell.
@@ -12,20 +12,30 @@ use crate::{GapsSeen, Store};
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn gaps(lo: &[u8], hi: &[u8], bounds: &[i64], out: &mut [i32], _store: Store) -> GapsSeen {
-    let mut least = _mm512_set1_epi8(-1);
-    let last = by_cell(lo, hi, bounds, out, |part, lo, hi, out| segment(part, lo, hi, out, &mut least));
-    GapsSeen { last, repeated: _mm512_testn_epi8_mask(least, least) != 0 }
+    let zero = _mm512_setzero_si512();
+    let mut run = Run { carry: zero, lo_sums: zero, hi_sums: zero, ignore: zero, least: _mm512_set1_epi8(-1) };
+    let last = by_blocks::<64, _>(
+        (lo, hi, bounds, out),
+        &mut run,
+        |run| begin(run),
+        |run, lo, hi, len| must_cast(block(run, must_cast(*lo), must_cast(*hi), len)),
+        |run| end(run),
+    );
+    GapsSeen { last, repeated: _mm512_testn_epi8_mask(run.least, run.least) != 0 }
 }
 
-/// Running state of a segment. Every register holds what the next block starts from.
+/// What goes from block to block.
+#[derive(Clone, Copy)]
 struct Run {
     /// Running sum before the block, in every word.
     carry: __m512i,
-    /// Sums of the bytes so far, by eighths.
-    sums: [__m512i; 2],
-    /// Bytes of all ones where a zero gap is no evidence.
+    /// Sums of the cell's low bytes so far, in eight parts.
+    lo_sums: __m512i,
+    /// The same of its high bytes.
+    hi_sums: __m512i,
+    /// All ones where a zero gap is no evidence.
     ignore: __m512i,
-    /// The least `lo | hi` of each lane so far.
+    /// The least `lo | hi` of every lane so far, over all cells.
     least: __m512i,
 }
 
@@ -33,59 +43,37 @@ struct Run {
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn segment(part: Segment, lo: &[u8], hi: &[u8], out: &mut [i32], least: &mut __m512i) -> u64 {
-    let mut run = Run {
-        carry: _mm512_set1_epi16(part.carry.cast_signed()),
-        sums: [_mm512_setzero_si512(); 2],
-        ignore: _mm512_movm_epi8(u64::from(part.first)),
-        least: *least,
-    };
-    let (lo_blocks, _) = lo[..part.len].as_chunks::<64>();
-    let (hi_blocks, _) = hi[..part.len].as_chunks::<64>();
-    let (out_blocks, _) = out[..part.len].as_chunks_mut::<64>();
-    for ((lo, hi), out) in lo_blocks.iter().zip(hi_blocks).zip(out_blocks) {
-        *out = must_cast(block(must_cast(*lo), must_cast(*hi), &mut run));
-        run.ignore = _mm512_setzero_si512();
-    }
-    let rest = part.len % 64;
-    if rest > 0 {
-        let at = part.len - rest;
-        let valid = (1u64 << rest) - 1;
-        let (lo, hi, out) = (&lo[at..], &hi[at..], &mut out[at..]);
-        run.ignore = _mm512_or_si512(run.ignore, _mm512_movm_epi8(!valid));
-        if let (Some(lo), Some(hi), Some(out)) =
-            (lo.first_chunk::<64>(), hi.first_chunk::<64>(), out.first_chunk_mut::<64>())
-        {
-            // Lanes past the segment's end write places that later segments write again.
-            let lo = _mm512_maskz_mov_epi8(valid, must_cast(*lo));
-            let hi = _mm512_maskz_mov_epi8(valid, must_cast(*hi));
-            *out = must_cast(block(lo, hi, &mut run));
-        } else {
-            let (mut lo_block, mut hi_block) = ([0u8; 64], [0u8; 64]);
-            lo_block[..rest].copy_from_slice(&lo[..rest]);
-            hi_block[..rest].copy_from_slice(&hi[..rest]);
-            let indices: [i32; 64] = must_cast(block(must_cast(lo_block), must_cast(hi_block), &mut run));
-            out[..rest].copy_from_slice(&indices[..rest]);
-        }
-    }
-    *least = run.least;
-    let sums = _mm512_add_epi64(run.sums[0], _mm512_slli_epi64::<8>(run.sums[1]));
+fn begin(run: &mut Run) {
+    let zero = _mm512_setzero_si512();
+    *run = Run { carry: zero, lo_sums: zero, hi_sums: zero, ignore: _mm512_movm_epi8(1), least: run.least };
+}
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn end(run: &Run) -> u64 {
+    let sums = _mm512_add_epi64(run.lo_sums, _mm512_slli_epi64::<8>(run.hi_sums));
     _mm512_reduce_add_epi64(sums).cast_unsigned()
 }
 
-/// 64 gaps to 64 indices.
+/// 64 gaps, of which the first `len` count, to 64 indices.
 ///
 /// The scan runs over the 32 sums of neighbours; an even place's index is then its pair's less the odd gap.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn block(lo: __m512i, hi: __m512i, run: &mut Run) -> [__m512i; 4] {
+fn block(run: &mut Run, lo: __m512i, hi: __m512i, len: usize) -> [__m512i; 4] {
     let zero = _mm512_setzero_si512();
-    run.sums[0] = _mm512_add_epi64(run.sums[0], _mm512_sad_epu8(lo, zero));
-    run.sums[1] = _mm512_add_epi64(run.sums[1], _mm512_sad_epu8(hi, zero));
-    let any = _mm512_or_si512(_mm512_or_si512(lo, hi), run.ignore);
-    run.least = _mm512_min_epu8(run.least, any);
+    let valid = _bzhi_u64(u64::MAX, len as u32);
+    let lo = _mm512_maskz_mov_epi8(valid, lo);
+    let hi = _mm512_maskz_mov_epi8(valid, hi);
+    run.lo_sums = _mm512_add_epi64(run.lo_sums, _mm512_sad_epu8(lo, zero));
+    run.hi_sums = _mm512_add_epi64(run.hi_sums, _mm512_sad_epu8(hi, zero));
+    let ignore = _mm512_or_si512(run.ignore, _mm512_movm_epi8(!valid));
+    run.least = _mm512_min_epu8(run.least, _mm512_or_si512(_mm512_or_si512(lo, hi), ignore));
+    run.ignore = zero;
 
     let low = _mm512_set1_epi16(0xff);
     let even = _mm512_or_si512(_mm512_and_si512(lo, low), _mm512_slli_epi16::<8>(hi));
