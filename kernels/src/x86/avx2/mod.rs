@@ -1,0 +1,4 @@
+//! Kernels of [`Level::Avx2`](crate::Level::Avx2).
+
+pub(crate) mod planes;
+pub(crate) mod scan;
