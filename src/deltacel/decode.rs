@@ -44,7 +44,7 @@ pub enum StoreChoice {
 ///
 /// let counts = CsrView { n_genes: 5, indptr: &[0, 3, 3, 4], indices: &[0, 2, 4, 1], values: &[1, 2, 3, 300] };
 /// let mut bytes = Vec::new();
-/// Encoder::new()?.encode(&counts, &mut bytes)?;
+/// Encoder::builder().build()?.encode(&counts, &mut bytes)?;
 ///
 /// let decoder = Decoder::new()?;
 /// let mut csr = Csr::<f32>::new();

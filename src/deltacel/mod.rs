@@ -3,9 +3,9 @@
 mod chunk;
 mod csr;
 mod decode;
-mod exceptions;
 #[cfg(feature = "encode")]
 mod encode;
+mod exceptions;
 mod header;
 #[cfg(feature = "encode")]
 mod profile;
