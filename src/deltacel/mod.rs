@@ -18,7 +18,7 @@ pub use csr::{Count, Csr, CsrView};
 pub use decode::{CsrMut, Decoded, Decoder, DecoderBuilder, StoreChoice};
 #[cfg(feature = "encode")]
 pub use encode::{Chunks, EncodeReport, Encoder, EncoderBuilder, ExceptionPolicy};
-pub use header::Header;
+pub use header::{Header, MAGIC};
 #[cfg(feature = "encode")]
 pub use profile::Profile;
 pub use tile::Tile;
