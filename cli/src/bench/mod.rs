@@ -226,12 +226,12 @@ fn kernel_ops(counts: &Csr<i32>, rounds: usize) -> Vec<OpRow> {
         cases.push(Case::new(Clock::Cpu, run));
     };
     {
-        let (lo, hi, starts, mut out) = (gap_lo.clone(), gap_hi.clone(), starts.clone(), outputs());
-        case("gaps", "naive", Box::new(move || naive::gaps(&lo, &hi, &starts, &mut out)));
+        let (lo, hi, starts, n_genes, mut out) = (gap_lo.clone(), gap_hi.clone(), starts.clone(), counts.n_genes(), outputs());
+        case("gaps", "naive", Box::new(move || naive::gaps(&lo, &hi, &starts, n_genes, &mut out)));
     }
     {
         let (lo, hi, mut out) = (lo.clone(), hi.clone(), outputs());
-        case("counts_i32", "naive", Box::new(move || naive::counts(&lo, &hi, &starts, &mut out)));
+        case("counts_i32", "naive", Box::new(move || naive::counts(&lo, &hi, &mut out)));
     }
     for kernels in Kernels::available() {
         let name = kernels.name();

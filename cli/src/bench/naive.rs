@@ -1,8 +1,8 @@
 //! The plain reference: a tile decoded as the format's text reads, one indexed loop per step.
 //!
-//! It is what the kernels are compared with, so it must stay naive: cell by cell, value by value, each access checked,
-//! which keeps the compiler from vectorising it. (What it makes of loops that it can vectorise is the scalar row.) It
-//! reuses its memory, as they do.
+//! It is what the kernels are compared with, so it must stay naive: value by value, with the checks that the format
+//! demands where they arise. (What the compiler makes of loops that it can vectorise is the scalar row.) It reuses its
+//! memory, as they do.
 
 use std::ops::Range;
 
@@ -31,10 +31,10 @@ impl Naive {
             self.planes.resize(2 * nonzeros.len(), 0);
             decompress(&mut self.zstd, bytes, tile, n, Stream::Gaps, &mut self.planes);
             let (lo, hi) = self.planes.split_at(nonzeros.len());
-            gaps(lo, hi, &bounds, &mut indices[nonzeros.clone()]);
+            assert!(gaps(lo, hi, &bounds, tile.n_genes(), &mut indices[nonzeros.clone()]), "a sound tile");
             decompress(&mut self.zstd, bytes, tile, n, Stream::Vals, &mut self.planes);
             let (lo, hi) = self.planes.split_at(nonzeros.len());
-            counts(lo, hi, &bounds, &mut values[nonzeros]);
+            assert!(counts(lo, hi, &mut values[nonzeros]), "a sound tile");
         }
     }
 }
@@ -58,24 +58,34 @@ fn as_usize(range: &Range<u64>) -> Range<usize> {
     usize::try_from(range.start).unwrap_or(0)..usize::try_from(range.end).unwrap_or(0)
 }
 
+/// Each gene is checked as it is made, as the format demands.
 #[allow(clippy::needless_range_loop)] // indexed on purpose
 #[inline(never)]
-pub fn gaps(lo: &[u8], hi: &[u8], bounds: &[usize], out: &mut [i32]) {
+pub fn gaps(lo: &[u8], hi: &[u8], bounds: &[usize], n_genes: u32, out: &mut [i32]) -> bool {
     for cell in 0..bounds.len() - 1 {
         let mut gene = 0;
         for i in bounds[cell]..bounds[cell + 1] {
-            gene += i32::from(lo[i]) | i32::from(hi[i]) << 8;
-            out[i] = gene;
+            let gap = u32::from(lo[i]) | u32::from(hi[i]) << 8;
+            gene += gap;
+            if gene >= n_genes || gap == 0 && i > bounds[cell] {
+                return false;
+            }
+            out[i] = gene.cast_signed();
         }
     }
+    true
 }
 
+/// Each count is checked as it is made.
 #[allow(clippy::needless_range_loop)] // indexed on purpose
 #[inline(never)]
-pub fn counts(lo: &[u8], hi: &[u8], bounds: &[usize], out: &mut [i32]) {
-    for cell in 0..bounds.len() - 1 {
-        for i in bounds[cell]..bounds[cell + 1] {
-            out[i] = i32::from(lo[i]) | i32::from(hi[i]) << 8;
+pub fn counts(lo: &[u8], hi: &[u8], out: &mut [i32]) -> bool {
+    for i in 0..out.len() {
+        let count = i32::from(lo[i]) | i32::from(hi[i]) << 8;
+        if count == 0 {
+            return false;
         }
+        out[i] = count;
     }
+    true
 }
