@@ -81,7 +81,7 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         counts_i32: x86::avx2::planes::counts_i32,
         counts_f32: x86::avx2::planes::counts_f32,
         counts_u16: x86::avx2::planes::counts_u16,
-        add: x86::avx2::planes::add,
+        add: x86::avx2::patch::add,
     };
     &AVX2
 }
@@ -97,7 +97,7 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         counts_i32: x86::avx512::planes::counts_i32,
         counts_f32: x86::avx512::planes::counts_f32,
         counts_u16: x86::avx512::planes::counts_u16,
-        add: x86::avx512::planes::add,
+        add: x86::avx512::patch::add,
     };
     &AVX512
 }
