@@ -13,3 +13,5 @@ pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, 
 pub use limits::Limits;
 pub use tilekern_kernels as kernels;
 pub use trace::{Step, Trace};
+#[cfg(feature = "simulate")]
+pub mod simulate;

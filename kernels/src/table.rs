@@ -8,6 +8,8 @@
 use crate::custom::Custom;
 use crate::level::{Level, NoSuchKernel};
 use crate::scalar;
+#[cfg(target_arch = "aarch64")]
+use crate::{aarch64, level};
 #[cfg(target_arch = "x86_64")]
 use crate::{level, x86};
 
@@ -71,6 +73,12 @@ const SCALAR: Ops = Ops {
     add: scalar::patch::add,
 };
 
+#[cfg(target_arch = "aarch64")]
+fn neon(_: level::aarch64::Neon) -> &'static Ops {
+    static NEON: Ops = Ops { name: Level::Neon.name(), level: Level::Neon, gaps: aarch64::neon::scan::gaps, ..SCALAR };
+    &NEON
+}
+
 #[cfg(target_arch = "x86_64")]
 fn avx2(_: level::x86::Avx2) -> &'static Ops {
     static AVX2: Ops = Ops {
@@ -81,7 +89,7 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         counts_i32: x86::avx2::planes::counts_i32,
         counts_f32: x86::avx2::planes::counts_f32,
         counts_u16: x86::avx2::planes::counts_u16,
-        add: x86::avx2::planes::add,
+        add: x86::avx2::patch::add,
     };
     &AVX2
 }
@@ -97,7 +105,7 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         counts_i32: x86::avx512::planes::counts_i32,
         counts_f32: x86::avx512::planes::counts_f32,
         counts_u16: x86::avx512::planes::counts_u16,
-        add: x86::avx512::planes::add,
+        add: x86::avx512::patch::add,
     };
     &AVX512
 }
@@ -118,6 +126,8 @@ impl Kernels {
     pub fn at(level: Level) -> Option<Kernels> {
         let ops = match level {
             Level::Scalar => Some(&SCALAR),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => level::aarch64::Neon::try_new().map(neon),
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => level::x86::Avx2::try_new().map(avx2),
             #[cfg(target_arch = "x86_64")]

@@ -1,5 +1,7 @@
 //! DELTACEL: tiles of single-cell count matrices, and datasets of them.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod chunk;
 mod csr;
 mod decode;
@@ -13,6 +15,8 @@ mod tile;
 mod trace;
 mod verify;
 
+#[cfg(feature = "arrow")]
+pub use arrow::ArrowCount;
 pub use chunk::Chunk;
 pub use csr::{Count, Csr, CsrView};
 pub use decode::{CsrMut, Decoded, Decoder, DecoderBuilder, StoreChoice};
