@@ -7,12 +7,13 @@ use core::arch::x86_64::*;
 
 use bytemuck::{Pod, must_cast};
 
-use super::plain;
 use crate::x86::stream::{self, Line};
 use crate::{CountsSeen, Store, scalar};
 
+/// The plain loop, compiled for this level.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
-    plain(move || scalar::planes::words(planes, k, out))
+    scalar::planes::words(planes, k, out);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
