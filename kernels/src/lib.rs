@@ -28,6 +28,8 @@
 //! `table` is the only dispatcher. `scalar/` is the reference and holds every operation; a folder per level holds
 //! the files that beat it, under the same names. A missing file means that the row inherits.
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod blocks;
 mod custom;
 mod level;
 pub mod scalar;

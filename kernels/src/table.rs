@@ -8,6 +8,10 @@
 use crate::custom::Custom;
 use crate::level::{Level, NoSuchKernel};
 use crate::scalar;
+#[cfg(target_arch = "aarch64")]
+use crate::{aarch64, level};
+#[cfg(target_arch = "x86_64")]
+use crate::{level, x86};
 
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +29,14 @@ pub struct GapsSeen {
     pub last: u64,
     /// Whether a gap other than a cell's first was 0, that is an index was repeated.
     pub repeated: bool,
+}
+
+impl GapsSeen {
+    /// What two parts saw together.
+    #[inline(always)]
+    pub(crate) fn and(self, other: GapsSeen) -> GapsSeen {
+        GapsSeen { last: self.last.max(other.last), repeated: self.repeated | other.repeated }
+    }
 }
 
 /// What the `counts_*` operations saw.
@@ -50,7 +62,7 @@ pub(crate) struct Ops {
     pub(crate) add: unsafe fn(&mut [i32], i32),
 }
 
-static SCALAR: Ops = Ops {
+const SCALAR: Ops = Ops {
     name: Level::Scalar.name(),
     level: Level::Scalar,
     words: scalar::planes::words,
@@ -60,6 +72,43 @@ static SCALAR: Ops = Ops {
     counts_u16: scalar::planes::counts_u16,
     add: scalar::patch::add,
 };
+
+#[cfg(target_arch = "aarch64")]
+fn neon(_: level::aarch64::Neon) -> &'static Ops {
+    static NEON: Ops = Ops { name: Level::Neon.name(), level: Level::Neon, gaps: aarch64::neon::scan::gaps, ..SCALAR };
+    &NEON
+}
+
+#[cfg(target_arch = "x86_64")]
+fn avx2(_: level::x86::Avx2) -> &'static Ops {
+    static AVX2: Ops = Ops {
+        name: Level::Avx2.name(),
+        level: Level::Avx2,
+        gaps: x86::avx2::scan::gaps,
+        words: x86::avx2::planes::words,
+        counts_i32: x86::avx2::planes::counts_i32,
+        counts_f32: x86::avx2::planes::counts_f32,
+        counts_u16: x86::avx2::planes::counts_u16,
+        add: x86::avx2::patch::add,
+    };
+    &AVX2
+}
+
+/// Zen 5 VM.
+#[cfg(target_arch = "x86_64")]
+fn avx512(_: level::x86::Avx512) -> &'static Ops {
+    static AVX512: Ops = Ops {
+        name: Level::Avx512.name(),
+        level: Level::Avx512,
+        gaps: x86::avx512::scan::gaps,
+        words: x86::avx512::planes::words,
+        counts_i32: x86::avx512::planes::counts_i32,
+        counts_f32: x86::avx512::planes::counts_f32,
+        counts_u16: x86::avx512::planes::counts_u16,
+        add: x86::avx512::patch::add,
+    };
+    &AVX512
+}
 
 /// A handle to one row of kernels. Copy it freely; it is a pointer.
 #[derive(Clone, Copy)]
@@ -77,6 +126,12 @@ impl Kernels {
     pub fn at(level: Level) -> Option<Kernels> {
         let ops = match level {
             Level::Scalar => Some(&SCALAR),
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => level::aarch64::Neon::try_new().map(neon),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => level::x86::Avx2::try_new().map(avx2),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => level::x86::Avx512::try_new().map(avx512),
             _ => None,
         };
         ops.map(|ops| Kernels { ops })

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::header::HEADER_LEN;
 use crate::error::Stream;
 
-pub(crate) const ENTRY_LEN: u64 = 96;
+pub(crate) const ENTRY_LEN: usize = 96;
 
 /// The fields of an entry, eight bytes each.
 pub(crate) const FIELDS: [&str; 12] = [
@@ -17,7 +17,7 @@ pub(crate) const FIELDS: [&str; 12] = [
 
 /// The absolute offset of a field of a chunk's entry.
 pub(crate) fn field_offset(chunk: u32, field: usize) -> u64 {
-    HEADER_LEN + u64::from(chunk) * ENTRY_LEN + 8 * field as u64
+    HEADER_LEN as u64 + u64::from(chunk) * ENTRY_LEN as u64 + 8 * field as u64
 }
 
 /// One chunk of a tile.
@@ -32,7 +32,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    pub(crate) fn from_bytes(bytes: &[u8; ENTRY_LEN as usize]) -> Chunk {
+    pub(crate) fn from_bytes(bytes: &[u8; ENTRY_LEN]) -> Chunk {
         let (fields, _) = bytes.as_chunks::<8>();
         let field = |i: usize| u64::from_le_bytes(fields[i]);
         Chunk {
@@ -63,8 +63,8 @@ impl Chunk {
     }
 
     #[cfg(feature = "encode")]
-    pub(crate) fn to_bytes(&self) -> [u8; ENTRY_LEN as usize] {
-        let mut bytes = [0; ENTRY_LEN as usize];
+    pub(crate) fn to_bytes(&self) -> [u8; ENTRY_LEN] {
+        let mut bytes = [0; ENTRY_LEN];
         let bounds = [self.cells.start, self.cells.end, self.nonzeros.start, self.nonzeros.end];
         let fields = bounds.into_iter().chain(self.spans.iter().flat_map(|&(offset, len)| [offset, len]));
         for (out, field) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(fields) {

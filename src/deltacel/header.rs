@@ -5,9 +5,10 @@
 use crate::error::{Error, ErrorKind, Part};
 use crate::input::Input;
 
-pub(crate) const MAGIC: [u8; 8] = *b"DELTACEL";
+/// What a tile starts with.
+pub const MAGIC: [u8; 8] = *b"DELTACEL";
 pub(crate) const VERSION: u32 = 2;
-pub(crate) const HEADER_LEN: u64 = 64;
+pub(crate) const HEADER_LEN: usize = 64;
 
 /// The largest number of genes: gene indices are `i32`.
 pub(crate) const MAX_GENES: u32 = 1 << 31;
@@ -32,7 +33,7 @@ pub struct Header {
 }
 
 /// The header's fields in order: name and absolute offset.
-pub(crate) const FIELDS: [(&str, u64); 10] = [
+pub(crate) const FIELDS: [(&str, u64); 11] = [
     ("magic", 0),
     ("version", 8),
     ("flags", 12),
@@ -43,13 +44,14 @@ pub(crate) const FIELDS: [(&str, u64); 10] = [
     ("indptr_off", 40),
     ("total_size", 48),
     ("crc32", 56),
+    ("reserved", 60),
 ];
 
 impl Header {
     /// Reads the header and checks what it says by itself; it is outside the CRC, so each field counts.
     pub(crate) fn read(object: Input<'_>) -> Result<Header, Error> {
-        if object.end() < HEADER_LEN {
-            let kind = ErrorKind::Truncated { needed: HEADER_LEN, available: object.end() };
+        if object.end() < HEADER_LEN as u64 {
+            let kind = ErrorKind::Truncated { needed: HEADER_LEN as u64, available: object.end() };
             // Eight other bytes are no short tile but no tile at all.
             if !object.bytes().starts_with(&MAGIC[..object.bytes().len().min(MAGIC.len())]) {
                 return Err(Error::new(ErrorKind::BadMagic, Part::Header("magic")).at(0));
@@ -100,8 +102,8 @@ impl Header {
 
     /// The header's 64 bytes.
     #[cfg(feature = "encode")]
-    pub(crate) fn to_bytes(self) -> [u8; 64] {
-        let mut bytes = [0; 64];
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.n_cells.to_le_bytes());

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::chunk::{self, Chunk, ENTRY_LEN};
 use super::header::{HEADER_LEN, Header};
-use crate::error::{Error, ErrorKind, Part, Stream, Unsupported};
+use crate::error::{Error, ErrorKind, FrameFault, Part, Stream, Unsupported};
 use crate::input::Input;
 use crate::zstd::frame;
 
@@ -93,8 +93,16 @@ impl<'a> Tile<'a> {
     /// # Panics
     /// If there is no such chunk.
     pub fn chunk(&self, chunk: u32) -> Chunk {
-        let entry = self.object.slice(chunk::field_offset(chunk, 0), ENTRY_LEN).expect("a chunk of this tile");
+        let entry = self.object.slice(chunk::field_offset(chunk, 0), ENTRY_LEN as u64).expect("a chunk of this tile");
         Chunk::from_bytes(entry.bytes().first_chunk().expect("an entry of 96 bytes"))
+    }
+
+    /// How many exceptions a chunk of this tile has: gaps in [`Stream::Gexc`], counts in [`Stream::Vexc`].
+    pub fn n_exceptions(&self, chunk: &Chunk, stream: Stream) -> u64 {
+        match stream {
+            Stream::Gaps | Stream::Vals => 0,
+            Stream::Gexc | Stream::Vexc => self.stream(chunk, stream).map_or(0, |input| frame::content_size(input) / 8),
+        }
     }
 
     /// Entry `i` of the indptr: the nonzeros before cell `i`.
@@ -160,7 +168,7 @@ impl<'a> Tile<'a> {
     }
 
     pub(crate) fn check_crc(&self) -> Result<(), Error> {
-        let covered = &self.object.bytes()[HEADER_LEN as usize..];
+        let covered = &self.object.bytes()[HEADER_LEN..];
         let crc = crc32fast::hash(covered);
         if crc != self.header.crc32 {
             let kind = ErrorKind::Checksum { found: self.header.crc32.into(), expected: crc.into() };
@@ -173,24 +181,27 @@ impl<'a> Tile<'a> {
         self.check_sizes()?;
         self.check_indptr()?;
         self.check_chunks()?;
-        for chunk in 0..self.header.n_chunks {
-            self.check_streams(chunk)?;
+        for n in 0..self.header.n_chunks {
+            let chunk = self.chunk(n);
+            for stream in STREAMS {
+                self.check_stream(n, &chunk, stream)?;
+            }
         }
         Ok(())
     }
 
     /// Table and indptr lie inside the object, one behind the other. From here on counts are bounded by its size.
-    fn check_sizes(&self) -> Result<(), Error> {
+    pub(super) fn check_sizes(&self) -> Result<(), Error> {
         let Header { n_cells, n_chunks, indptr_off, total_size, .. } = self.header;
         if (n_cells == 0) != (n_chunks == 0) {
             let (min, max) = if n_cells == 0 { (0, 0) } else { (1, u32::MAX.into()) };
             let kind = ErrorKind::OutOfRange { found: n_chunks.into(), min, max };
             return Err(Error::new(kind, Part::Header("n_chunks")).at(36));
         }
-        let table_end = HEADER_LEN + u64::from(n_chunks) * ENTRY_LEN;
+        let table_end = HEADER_LEN as u64 + u64::from(n_chunks) * ENTRY_LEN as u64;
         if table_end > total_size {
             let kind = ErrorKind::Truncated { needed: table_end, available: total_size };
-            return Err(Error::new(kind, Part::ChunkTable).at(HEADER_LEN));
+            return Err(Error::new(kind, Part::ChunkTable).at(HEADER_LEN as u64));
         }
         if !indptr_off.is_multiple_of(8) {
             let kind = ErrorKind::Misaligned { found: indptr_off, align: 8 };
@@ -210,7 +221,7 @@ impl<'a> Tile<'a> {
     }
 
     /// From 0 to nnz without decreasing, and no cell with more nonzeros than genes.
-    fn check_indptr(&self) -> Result<(), Error> {
+    pub(super) fn check_indptr(&self) -> Result<(), Error> {
         let entries = self.indptr_entries();
         let at = |i: usize| self.header.indptr_off + 8 * i as u64;
         let fault = |kind, i: usize| Err(Error::new(kind, Part::Indptr).at(at(i)).index(i as u64));
@@ -235,7 +246,7 @@ impl<'a> Tile<'a> {
     }
 
     /// The chunks cover cells and nonzeros one behind the other, and agree with the indptr.
-    fn check_chunks(&self) -> Result<(), Error> {
+    pub(super) fn check_chunks(&self) -> Result<(), Error> {
         let Header { n_cells, nnz, n_chunks, .. } = self.header;
         let entries = self.indptr_entries();
         let (mut cell, mut nonzero) = (0, 0);
@@ -280,48 +291,37 @@ impl<'a> Tile<'a> {
         Ok(())
     }
 
-    /// Each stream lies behind the indptr, aligned, and is one frame that states a size which fits.
-    fn check_streams(&self, n: u32) -> Result<(), Error> {
-        let chunk = self.chunk(n);
+    /// A stream lies behind the indptr, aligned, and is one frame that states a size which fits the chunk.
+    pub(super) fn check_stream(&self, n: u32, chunk: &Chunk, stream: Stream) -> Result<(), Error> {
+        let (offset, len) = chunk.span(stream);
+        let field = chunk::offset_field(stream);
+        let fault = |field: usize, kind| {
+            Err(Error::new(kind, Part::ChunkEntry(n, chunk::FIELDS[field])).at(chunk::field_offset(n, field)))
+        };
+        let exceptions = matches!(stream, Stream::Gexc | Stream::Vexc);
+        if len == 0 {
+            let none = ErrorKind::OutOfRange { found: 0, min: 1, max: self.size().into() };
+            return if exceptions { Ok(()) } else { fault(field + 1, none) };
+        }
+        if !offset.is_multiple_of(8) {
+            return fault(field, ErrorKind::Misaligned { found: offset, align: 8 });
+        }
         let indptr_end = self.indptr_input().map_or(0, |input| input.end());
-        for stream in STREAMS {
-            let (offset, len) = chunk.span(stream);
-            let field = chunk::offset_field(stream);
-            let fault = |field: usize, kind| {
-                Err(Error::new(kind, Part::ChunkEntry(n, chunk::FIELDS[field])).at(chunk::field_offset(n, field)))
-            };
-            let exceptions = matches!(stream, Stream::Gexc | Stream::Vexc);
-            if len == 0 {
-                if exceptions {
-                    continue;
-                }
-                return fault(field + 1, ErrorKind::OutOfRange { found: 0, min: 1, max: self.size().into() });
-            }
-            if !offset.is_multiple_of(8) {
-                return fault(field, ErrorKind::Misaligned { found: offset, align: 8 });
-            }
-            if offset < indptr_end || offset > self.size() {
-                let (min, max) = (indptr_end.into(), self.size().into());
-                return fault(field, ErrorKind::OutOfRange { found: offset.into(), min, max });
-            }
-            let Some(input) = self.object.slice(offset, len) else {
-                let needed = offset.saturating_add(len);
-                return fault(field + 1, ErrorKind::Truncated { needed, available: self.size() });
-            };
-            let part = Part::Chunk(n, stream);
-            let size = frame::check(input, part)?;
-            let size_fault = |expected| {
-                Err(Error::new(ErrorKind::Frame(crate::FrameFault::ContentSize { found: size, expected }), part)
-                    .at(offset))
-            };
-            let n = chunk.nnz();
-            if !exceptions && size != 2 * n {
-                return size_fault(2 * n);
-            }
-            // Whole pairs of 32-bit numbers, and no more of them than nonzeros.
-            if exceptions && (!size.is_multiple_of(8) || size > 8 * n) {
-                return size_fault((size / 8).min(n) * 8);
-            }
+        if offset < indptr_end || offset > self.size() {
+            let (min, max) = (indptr_end.into(), self.size().into());
+            return fault(field, ErrorKind::OutOfRange { found: offset.into(), min, max });
+        }
+        let Some(input) = self.object.slice(offset, len) else {
+            let needed = offset.saturating_add(len);
+            return fault(field + 1, ErrorKind::Truncated { needed, available: self.size() });
+        };
+        let part = Part::Chunk(n, stream);
+        let found = frame::check(input, part)?;
+        // Exceptions are whole pairs of 32-bit numbers, and no more of them than nonzeros.
+        let expected = if exceptions { (found / 8).min(chunk.nnz()) * 8 } else { 2 * chunk.nnz() };
+        if found != expected {
+            let kind = ErrorKind::Frame(FrameFault::ContentSize { found, expected });
+            return Err(Error::new(kind, part).at(offset));
         }
         Ok(())
     }

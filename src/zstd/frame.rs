@@ -151,6 +151,101 @@ impl Iterator for Blocks<'_> {
     }
 }
 
+/// Bytes of a block's header.
+pub(crate) const BLOCK_HEADER: u64 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LiteralsKind {
+    Raw,
+    Rle,
+    Huffman,
+    /// Huffman with the table of the block before.
+    Treeless,
+}
+
+/// The first section of a compressed block (RFC 8878, section 3.1.1.3.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Literals {
+    pub(crate) kind: LiteralsKind,
+    pub(crate) regenerated: u64,
+    /// Bytes behind the section's header.
+    pub(crate) stored: u64,
+    pub(crate) streams: u8,
+    pub(crate) span: Range<u64>,
+}
+
+/// The second section of a compressed block (RFC 8878, section 3.1.1.3.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sequences {
+    pub(crate) count: u32,
+    /// How literal lengths, offsets and match lengths are coded; `None` without sequences.
+    pub(crate) modes: Option<[&'static str; 3]>,
+    pub(crate) span: Range<u64>,
+}
+
+pub(crate) struct Sections {
+    pub(crate) literals: Literals,
+    pub(crate) sequences: Sequences,
+}
+
+/// Reads the headers of a compressed block's two sections. `body` is the block without its header.
+pub(crate) fn sections(body: Input<'_>) -> Result<Sections, FrameFault> {
+    let start = body.offset();
+    let first = *body.bytes().first().ok_or(FrameFault::Truncated)?;
+    let kind = match first & 3 {
+        0 => LiteralsKind::Raw,
+        1 => LiteralsKind::Rle,
+        2 => LiteralsKind::Huffman,
+        _ => LiteralsKind::Treeless,
+    };
+    let coded = matches!(kind, LiteralsKind::Huffman | LiteralsKind::Treeless);
+    // Header bytes and bits of each size, by the size format in bits 2 and 3.
+    let (len, shift, bits) = match ((first >> 2) & 3, coded) {
+        (0 | 2, false) => (1, 3, 5),
+        (1, false) => (2, 4, 12),
+        (_, false) => (3, 4, 20),
+        (0 | 1, true) => (3, 4, 10),
+        (2, true) => (4, 4, 14),
+        (_, true) => (5, 4, 18),
+    };
+    let header = body.bytes().get(..len).ok_or(FrameFault::Truncated)?;
+    let mut word = [0; 8];
+    word[..len].copy_from_slice(header);
+    let sizes = u64::from_le_bytes(word) >> shift;
+    let regenerated = sizes & ((1 << bits) - 1);
+    let stored = match kind {
+        LiteralsKind::Raw => regenerated,
+        LiteralsKind::Rle => 1,
+        _ => sizes >> bits,
+    };
+    let middle = start + len as u64 + stored;
+    let streams = if coded && (first >> 2) & 3 != 0 { 4 } else { 1 };
+    let literals = Literals { kind, regenerated, stored, streams, span: start..middle };
+
+    let left = body.end().checked_sub(middle).ok_or(FrameFault::Truncated)?;
+    let mut input = body.slice(middle, left).ok_or(FrameFault::Truncated)?;
+    let [first] = take(&mut input)?;
+    let count = match first {
+        0..=127 => u32::from(first),
+        128..=254 => (u32::from(first) - 128) << 8 | u32::from(take::<1>(&mut input)?[0]),
+        255 => u32::from(u16::from_le_bytes(take(&mut input)?)) + 0x7F00,
+    };
+    let modes =
+        match count {
+            0 => None,
+            _ => {
+                let [modes] = take(&mut input)?;
+                if modes & 3 != 0 {
+                    return Err(FrameFault::Reserved);
+                }
+                Some([6, 4, 2].map(|bit| {
+                    ["predefined", "one value", "a table", "the table before"][usize::from(modes >> bit & 3)]
+                }))
+            }
+        };
+    Ok(Sections { literals, sequences: Sequences { count, modes, span: middle..body.end() } })
+}
+
 /// Passes `stream` if it is one whole frame without dictionary that states its size and whose blocks can reach it.
 ///
 /// Returns the stated size. Nothing is decoded: a frame that passes can still be corrupt inside its blocks.
@@ -182,6 +277,12 @@ pub(crate) fn check(stream: Input<'_>, part: Part) -> Result<u64, Error> {
         0 => Ok(content),
         bytes => Err(fault(FrameFault::Trailing { bytes }, rest.offset())),
     }
+}
+
+/// The size that a frame states; 0 where it states none.
+pub(crate) fn content_size(stream: Input<'_>) -> u64 {
+    let mut input = stream;
+    header(&mut input).ok().and_then(|header| header.content).unwrap_or(0)
 }
 
 /// A copy of `frame` with its window cut to what libzstd takes, where the header asks for more.

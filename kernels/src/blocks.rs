@@ -1,0 +1,124 @@
+//! The frame of the hand kernels for gaps: cells of any length in blocks of 16-bit lanes.
+
+/// Gaps to indices in blocks of `W` values; `S` holds a kernel's registers.
+///
+/// For each cell it calls `begin`, then `block` for every `W` values with the number of them that are the cell's: all,
+/// but in its last block, where the bytes behind them may be anything. Then `end`. `block` gives running sums modulo
+/// 2^16 from the cell's start on, `end` the exact sum of the cell's gaps.
+///
+/// A last block is stored whole: the cells after it write those places again. So no cell ends in single steps, and
+/// even cells of one value are as quick as a plain loop, whose branches they mislead.
+///
+/// Returns the largest sum of a cell.
+#[inline(always)]
+pub(crate) fn by_blocks<const W: usize, S: Copy>(
+    (lo, hi, bounds, out): (&[u8], &[u8], &[i64], &mut [i32]),
+    state: &mut S,
+    begin: impl Fn(&mut S),
+    block: impl Fn(&mut S, &[u8; W], &[u8; W], usize) -> [i32; W],
+    end: impl Fn(&S) -> u64,
+) -> u64 {
+    let [first, .., last] = *bounds else { return 0 };
+    // The cells up to here have all bytes of their last blocks. The others get a loop of their own: its calls to copy
+    // the ends of the planes would cost this one its registers.
+    let inner = bounds.partition_point(|&bound| last - bound >= W as i64).max(1);
+    let at = usize::try_from(bounds[inner - 1] - first).unwrap_or(0);
+    let inner_last = cells::<W, S, true>((lo, hi, &bounds[..inner], out), state, &begin, &block, &end, || ());
+    let outer = (&lo[at..], &hi[at..], &bounds[inner - 1..], &mut out[at..]);
+    let outer_last = cells::<W, S, false>(outer, state, &begin, &block, &end, || ());
+    inner_last.max(outer_last)
+}
+
+/// The loop of [`by_blocks`]. Where `INNER`, at least `W` values follow the last cell in all three slices. `after_block`
+/// may do something else between the blocks.
+#[inline(always)]
+pub(crate) fn cells<const W: usize, S: Copy, const INNER: bool>(
+    (lo, hi, bounds, out): (&[u8], &[u8], &[i64], &mut [i32]),
+    shared: &mut S,
+    begin: impl Fn(&mut S),
+    block: impl Fn(&mut S, &[u8; W], &[u8; W], usize) -> [i32; W],
+    end: impl Fn(&S) -> u64,
+    mut after_block: impl FnMut(),
+) -> u64 {
+    // One length, so that one check of a place serves all three.
+    let n = out.len();
+    let (lo, hi) = (&lo[..n], &hi[..n]);
+    let mut state = *shared;
+    let mut largest = 0;
+    let mut start = 0;
+    for cell in bounds.windows(2) {
+        let len = usize::try_from(cell[1] - cell[0]).unwrap_or(0);
+        if len == 0 {
+            continue;
+        }
+        let (lo, hi, out) = (&lo[start..], &hi[start..], &mut out[start..]);
+        start += len;
+        begin(&mut state);
+        let (lo_blocks, lo_rest) = lo[..len].as_chunks::<W>();
+        let (hi_blocks, hi_rest) = hi[..len].as_chunks::<W>();
+        let (out_blocks, out_rest) = out[..len].as_chunks_mut::<W>();
+        for ((lo, hi), out) in lo_blocks.iter().zip(hi_blocks).zip(out_blocks) {
+            *out = block(&mut state, lo, hi, W);
+            after_block();
+        }
+        let rest = lo_rest.len();
+        if rest > 0 && INNER {
+            let at = len - rest;
+            let (lo, hi) = (&lo[at..].as_chunks().0[0], &hi[at..].as_chunks().0[0]);
+            out[at..].as_chunks_mut().0[0] = block(&mut state, lo, hi, rest);
+            after_block();
+        } else if rest > 0 {
+            let indices = block(&mut state, &padded(lo_rest), &padded(hi_rest), rest);
+            out_rest.copy_from_slice(&indices[..rest]);
+        }
+        let sum = end(&state);
+        if sum > u64::from(u16::MAX) {
+            carry_wraps(&mut out[..len]);
+        }
+        largest = largest.max(sum);
+    }
+    *shared = state;
+    largest
+}
+
+/// A last block, filled up with zeros.
+fn padded<const W: usize>(rest: &[u8]) -> [u8; W] {
+    let mut block = [0; W];
+    block[..rest.len()].copy_from_slice(rest);
+    block
+}
+
+/// Running sums modulo 2^16 of one cell to sums modulo 2^32. A gap is below 2^16, so that a sum which is below the one
+/// before it has wrapped exactly once. Few blocks hold a wrap, but in garbage.
+#[inline(always)]
+fn carry_wraps(cell: &mut [i32]) {
+    let (mut low, mut high) = (0, 0);
+    let (blocks, rest) = cell.as_chunks_mut::<16>();
+    for block in blocks {
+        let mut wraps = block[0] < low;
+        for i in 1..block.len() {
+            wraps |= block[i] < block[i - 1];
+        }
+        if wraps {
+            (low, high) = carry_each(block, low, high);
+        } else {
+            low = block[block.len() - 1];
+            for sum in block {
+                *sum |= high;
+            }
+        }
+    }
+    carry_each(rest, low, high);
+}
+
+#[inline(always)]
+fn carry_each(sums: &mut [i32], mut low: i32, mut high: i32) -> (i32, i32) {
+    for sum in sums {
+        if *sum < low {
+            high = high.wrapping_add(1 << 16);
+        }
+        low = *sum;
+        *sum |= high;
+    }
+    (low, high)
+}
