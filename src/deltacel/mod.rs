@@ -2,6 +2,8 @@
 
 mod chunk;
 mod csr;
+#[cfg(feature = "dataset")]
+pub mod dataset;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
