@@ -7,6 +7,8 @@ mod names;
 mod npy;
 mod rows;
 mod verify;
+#[cfg(feature = "encode")]
+mod write;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -15,6 +17,8 @@ pub use self::manifest::{Manifest, Obs};
 pub use self::names::VarNames;
 pub use self::rows::Reader;
 pub use self::verify::{Event, verify};
+#[cfg(feature = "encode")]
+pub use self::write::{Writer, WriterBuilder};
 
 use super::csr::{Count, Csr};
 use super::decode::{Decoded, Decoder};
@@ -403,10 +407,12 @@ fn disagreements(manifest: &Manifest, n: u32, tile: &Tile<'_>) -> impl Iterator<
         ("nnz", 24, header.nnz, manifest.tile_nnz[n as usize], "tile_nnz in manifest.json"),
         ("n_genes", 32, header.n_genes.into(), manifest.n_genes.into(), "n_genes in manifest.json"),
     ];
-    fields.into_iter().filter(|(_, _, found, expected, _)| found != expected).map(|(field, at, found, expected, why)| {
-        let kind = ErrorKind::Inconsistent { found: found.into(), expected: expected.into() };
-        Error::new(kind, Part::Header(field)).at(at).caused_by(why)
-    })
+    fields.into_iter().filter(|(_, _, found, expected, _)| found != expected).map(
+        |(field, at, found, expected, why)| {
+            let kind = ErrorKind::Inconsistent { found: found.into(), expected: expected.into() };
+            Error::new(kind, Part::Header(field)).at(at).caused_by(why)
+        },
+    )
 }
 
 /// The value of a cell that is filled on its first use; a failure is not kept.
