@@ -176,6 +176,11 @@ struct Job {
 }
 
 impl Encoder {
+    /// The profile in use.
+    pub fn profile(&self) -> Profile {
+        self.settings.profile
+    }
+
     /// Settings to choose from.
     pub fn builder() -> EncoderBuilder {
         EncoderBuilder::default()
@@ -336,7 +341,7 @@ impl Worker {
 }
 
 /// Passes a matrix that a tile can hold. Gives where its cells start in the arrays, and its counts for the report.
-fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
+pub(super) fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
     let &CsrView { n_genes, indptr, indices, values } = matrix;
     let bad = |kind, part| Err(Error::new(kind, part));
     if n_genes == 0 || n_genes > 1 << 31 {
@@ -539,7 +544,7 @@ mod tests {
         fn error(&self) -> Error {
             let mut out = vec![1, 2, 3];
             let error = Encoder::builder().build().unwrap().encode(&self.view(), &mut out).unwrap_err();
-            assert_eq!(out, [], "what an error leaves behind");
+            assert!(out.is_empty(), "what an error leaves behind");
             error
         }
     }
