@@ -63,7 +63,7 @@ struct EncoderRecord {
 #[derive(Serialize)]
 struct DatasetRecord {
     tile_size: u64,
-    n_tiles: usize,
+    n_tiles: u32,
     has_gene_order: bool,
     has_var_names: bool,
     has_var_table: bool,
@@ -81,7 +81,7 @@ struct ChunkRecord {
 
 #[derive(Serialize)]
 struct TileRecord {
-    tile: usize,
+    tile: u32,
     cells: [u64; 2],
     #[serde(flatten)]
     totals: Totals,
@@ -180,7 +180,7 @@ fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
-    let source = Source::open(&args.input.path, args.input.format, &Limits::default())?;
+    let source = Source::open(&args.input, &Limits::default())?;
     let path = source.path().to_string_lossy();
     let (n_cells, n_genes) = source.shape()?;
     let mut record = Record {
@@ -203,6 +203,19 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
             record.chunks = Some(chunks);
             Ok(())
         })?,
+        Source::Dataset(_, dataset) => {
+            let manifest = dataset.manifest();
+            record.encoder = Some(EncoderRecord { n_chunks: manifest.n_chunks(), zstd_level: manifest.zstd_level() });
+            record.dataset = Some(DatasetRecord {
+                tile_size: manifest.tile_size(),
+                n_tiles: manifest.n_tiles(),
+                has_gene_order: manifest.has_gene_order(),
+                has_var_names: manifest.has_var_names(),
+                has_var_table: manifest.has_var_table(),
+                has_obs: manifest.obs().is_some(),
+            });
+            record.tiles = Some(tiles(&source, &mut record.totals, console)?);
+        }
     }
     record.bytes_per_cell = ratio(record.totals.bytes, n_cells);
     record.bytes_per_nonzero = ratio(record.totals.bytes, record.totals.nnz);
@@ -212,6 +225,24 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         print(&record, args.all, console)?
     }
     Ok(Verdict::Sound)
+}
+
+/// Each tile of a dataset; `sum` gets their sum.
+fn tiles(source: &Source, sum: &mut Totals, console: &Console) -> Result<Vec<TileRecord>, Stop> {
+    let (n_cells, _) = source.shape()?;
+    let progress = console.progress(source.tiles_of(&(0..n_cells)).len() as u64, "opening tiles");
+    let mut tiles: Vec<TileRecord> = Vec::new();
+    source.each_tile(&(0..n_cells), |tile, cells| {
+        let start = tiles.last().map_or(0, |last| last.cells[1]);
+        let totals = Totals::of(tile, &chunks(tile));
+        sum.add(totals);
+        let n = u32::try_from(tiles.len()).unwrap_or(u32::MAX);
+        tiles.push(TileRecord { tile: n, cells: [start, start + cells.len() as u64], totals });
+        progress.inc(1);
+        Ok(())
+    })?;
+    progress.finish_and_clear();
+    Ok(tiles)
 }
 
 fn ratio(bytes: u64, things: u64) -> Option<f64> {
@@ -244,12 +275,37 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
     facts.row(["exceptions".into(), count(totals.exceptions.counts), format!("counts {above}")]);
     facts.row([String::new(), count(totals.exceptions.gaps), format!("gaps between genes {above}")]);
     facts.row(["chunks".into(), count(totals.n_chunks), String::new()]);
+    if let Some(dataset) = &record.dataset {
+        let cells = format!("of {} cells", count(dataset.tile_size));
+        facts.row(["tiles".into(), count(dataset.n_tiles.into()), cells]);
+    }
+    if let Some(encoder) = &record.encoder {
+        let stated = |value: Option<i64>| value.map_or_else(|| "not stated".to_owned(), |value| value.to_string());
+        facts.row(["written with".into(), stated(encoder.zstd_level), "as zstd level".into()]);
+        facts.row([String::new(), stated(encoder.n_chunks), "chunks for each tile".into()]);
+    }
     for line in facts.lines().skip(1) {
         console.line(line)?;
     }
     if let Some(chunks) = &record.chunks {
         let rows = chunks.iter().map(|c| (u64::from(c.chunk), c.cells, c.nnz, None, c.stream_bytes, c.exceptions));
         print_parts("chunk", rows, all, console)?;
+    }
+    if let Some(dataset) = &record.dataset {
+        let sides = [
+            ("gene order", dataset.has_gene_order),
+            ("gene names", dataset.has_var_names),
+            ("gene table", dataset.has_var_table),
+            ("cell table", dataset.has_obs),
+        ];
+        let has: Vec<_> = sides.into_iter().filter(|&(_, has)| has).map(|(name, _)| name).collect();
+        console.line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
+    }
+    if let Some(tiles) = &record.tiles {
+        let rows = tiles.iter().map(|TileRecord { tile, cells, totals: t }| {
+            (u64::from(*tile), *cells, t.nnz, Some(t.bytes), t.stream_bytes, t.exceptions)
+        });
+        print_parts("tile", rows, all, console)?;
     }
     Ok(())
 }

@@ -111,7 +111,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);
-    let result = cli.verb.run(&mut console).and_then(|verdict| console.flush().map(|()| verdict));
+    let result = cli.verb.run(&mut console).and_then(|verdict| match console.flush() {
+        // A verdict is the same whether or not somebody reads it.
+        Err(Stop::ClosedPipe) => Ok(verdict),
+        flushed => flushed.map(|()| verdict),
+    });
     target::yield_to_interrupt();
     match result {
         Ok(verdict) => verdict.into(),
