@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
-use super::planes::store_line;
+use super::planes::{store_line, widened};
 use crate::blocks::by_blocks;
 use crate::x86::stream;
 use crate::{GapsSeen, Store};
@@ -93,15 +93,7 @@ fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: usize) -> [__m256i; 4] {
     let after_even = _mm256_sub_epi16(after_odd, odd);
     run.carry = _mm256_add_epi16(run.carry, _mm256_add_epi16(own, other));
 
-    // Eights of places: 0 and 2 in the halves of the first register, 1 and 3 in those of the second.
-    let even_eights = _mm256_unpacklo_epi16(after_even, after_odd);
-    let odd_eights = _mm256_unpackhi_epi16(after_even, after_odd);
-    [
-        _mm256_cvtepu16_epi32(_mm256_castsi256_si128(even_eights)),
-        _mm256_cvtepu16_epi32(_mm256_castsi256_si128(odd_eights)),
-        _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(even_eights)),
-        _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(odd_eights)),
-    ]
+    widened([_mm256_unpacklo_epi16(after_even, after_odd), _mm256_unpackhi_epi16(after_even, after_odd)])
 }
 
 const PLACES: [i8; 32] = {
