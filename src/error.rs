@@ -183,6 +183,12 @@ pub enum SyntaxFault {
     Npy,
     /// A name holds a line break.
     LineBreak,
+    /// JSON that is nested too deeply.
+    Depth,
+    /// A key that is given twice.
+    RepeatedKey,
+    /// Not the stated number of hexadecimal digits.
+    Hex,
 }
 
 /// Which of the [`Limits`](crate::Limits) was met.
@@ -354,6 +360,16 @@ impl Error {
         Error(Box::new(Inner { kind, part, offset: None, index: None, path: None, source: None }))
     }
 
+    /// Names the part, unless one is named already.
+    #[cfg(feature = "dataset")]
+    #[must_use]
+    pub(crate) fn in_part(mut self, part: Part) -> Error {
+        if self.0.part == Part::Object {
+            self.0.part = part;
+        }
+        self
+    }
+
     /// Adds the absolute byte offset in the object.
     #[must_use]
     pub fn at(mut self, offset: u64) -> Error {
@@ -468,6 +484,9 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::Json => "is not the JSON that is expected here",
                 SyntaxFault::Npy => "is not a one-dimensional '<i4' npy array",
                 SyntaxFault::LineBreak => "holds a line break",
+                SyntaxFault::Depth => "is nested more than 128 levels deep",
+                SyntaxFault::RepeatedKey => "is given twice",
+                SyntaxFault::Hex => "is not the stated number of hexadecimal digits",
             })?,
             ErrorKind::Missing => f.write_str("is absent")?,
             ErrorKind::WrongType => f.write_str("has another type than the format states")?,

@@ -4,6 +4,8 @@
 mod arrow;
 mod chunk;
 mod csr;
+#[cfg(feature = "dataset")]
+pub mod dataset;
 mod decode;
 #[cfg(feature = "encode")]
 mod encode;
