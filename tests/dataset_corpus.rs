@@ -179,7 +179,8 @@ fn invalid(path: &Path, entry: &Value) -> Result<(), Failed> {
     let kind = entry["kind"].as_str().unwrap_or_default();
     let mut told: Option<Vec<String>> = None;
     for decoder in decoders() {
-        let found: Vec<String> = faults(path, &decoder)?.iter().map(|fault| format!("{fault} [{}]", fault.kind().name())).collect();
+        let found: Vec<String> =
+            faults(path, &decoder)?.iter().map(|fault| format!("{fault} [{}]", fault.kind().name())).collect();
         if let Some(told) = &told {
             same("the same faults everywhere", &found, told)?;
         }

@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long)]
     format: Option<Format>,
 
-    /// Deflate the arrays of an npz: a third of the size, several times the time
+    /// Deflate the arrays of an npz: about half the size, several times the time
     #[arg(long)]
     compress: bool,
 

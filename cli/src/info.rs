@@ -114,19 +114,29 @@ struct Exceptions {
     counts: u64,
 }
 
+/// Sizes that a file states can be beyond all measure.
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
 impl Streams {
+    /// All of them.
+    fn sum(&self) -> u64 {
+        [self.gaps, self.vals, self.gexc, self.vexc].into_iter().fold(0, u64::saturating_add)
+    }
+
     fn add(&mut self, other: Streams) {
-        self.gaps += other.gaps;
-        self.vals += other.vals;
-        self.gexc += other.gexc;
-        self.vexc += other.vexc;
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.vals, other.vals);
+        add(&mut self.gexc, other.gexc);
+        add(&mut self.vexc, other.vexc);
     }
 }
 
 impl Exceptions {
     fn add(&mut self, other: Exceptions) {
-        self.gaps += other.gaps;
-        self.counts += other.counts;
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.counts, other.counts);
     }
 }
 
@@ -147,10 +157,10 @@ impl Totals {
     }
 
     fn add(&mut self, other: Totals) {
-        self.nnz += other.nnz;
-        self.bytes += other.bytes;
-        self.n_chunks += other.n_chunks;
-        self.indptr_bytes += other.indptr_bytes;
+        add(&mut self.nnz, other.nnz);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.n_chunks, other.n_chunks);
+        add(&mut self.indptr_bytes, other.indptr_bytes);
         self.stream_bytes.add(other.stream_bytes);
         self.exceptions.add(other.exceptions);
     }
@@ -299,7 +309,8 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
             ("cell table", dataset.has_obs),
         ];
         let has: Vec<_> = sides.into_iter().filter(|&(_, has)| has).map(|(name, _)| name).collect();
-        console.line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
+        console
+            .line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
     }
     if let Some(tiles) = &record.tiles {
         let rows = tiles.iter().map(|TileRecord { tile, cells, totals: t }| {
@@ -319,13 +330,13 @@ fn print_parts(
     all: bool,
     console: &mut Console,
 ) -> Result<(), Stop> {
-    let columns = [what, "cells", "nonzeros", "bytes", "genes", "counts", "exceptions", "per nonzero"];
+    let columns = [what, "cells", "nonzeros", "bytes", "gene bytes", "count bytes", "exceptions", "per nonzero"];
     let mut table = Table::new(columns.map(|column| (column, Align::Right)));
     let count = |n: u64| HumanCount(n).to_string();
     let hidden = if all { 0 } else { rows.len().saturating_sub(ROWS) };
     let shown = rows.len() - hidden;
     for (n, cells, nnz, bytes, streams, exceptions) in rows.take(shown) {
-        let bytes = bytes.unwrap_or(streams.gaps + streams.vals + streams.gexc + streams.vexc);
+        let bytes = bytes.unwrap_or(streams.sum());
         table.row([
             n.to_string(),
             format!("{}..{}", cells[0], cells[1]),

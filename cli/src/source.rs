@@ -15,6 +15,10 @@ use crate::fault::{Fault, Stop};
 /// The PATH that means standard input or output.
 pub const STDIO: &str = "-";
 
+/// What `--json` calls the kinds of things that can be read.
+const TILE: &str = "deltacel_tile";
+const DATASET: &str = "deltacel_dataset";
+
 /// A PATH and what it is to be read as.
 #[derive(clap::Args, Debug, Clone)]
 pub struct Input {
@@ -87,8 +91,8 @@ impl Found {
     /// Its kind, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
-            Found::Tile(_) => "deltacel_tile",
-            Found::Dataset => "deltacel_dataset",
+            Found::Tile(_) => TILE,
+            Found::Dataset => DATASET,
         }
     }
 }
@@ -117,6 +121,14 @@ impl Source {
     pub fn path(&self) -> &Path {
         match self {
             Source::Tile(path, _) | Source::Dataset(path, _) => path,
+        }
+    }
+
+    /// Its kind, in one word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Source::Tile(..) => TILE,
+            Source::Dataset(..) => DATASET,
         }
     }
 

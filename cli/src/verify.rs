@@ -67,7 +67,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         let record = check(path, args.format, &decoder, &progress);
         progress.inc(1);
         if !console.json {
-            let mut tell = || record.faults.iter().try_for_each(|fault| console.line(fault)).and_then(|()| console.flush());
+            let mut tell =
+                || record.faults.iter().try_for_each(|fault| console.line(fault)).and_then(|()| console.flush());
             match progress.suspend(&mut tell) {
                 // Nobody reads on, but a fault was found.
                 Err(Stop::ClosedPipe) => return Ok(Verdict::Unsound),

@@ -52,7 +52,7 @@ pub fn matrix(cells: usize, per_cell: usize) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
     let indptr = (0..=cells).map(|cell| i64::from(number(cell * per_cell))).collect();
     let genes = (0..cells).flat_map(|cell| (0..per_cell).map(move |i| (cell + i * 7) % 1000));
     let mut rows: Vec<i32> = genes.map(number).collect();
-    rows.chunks_mut(per_cell).for_each(<[i32]>::sort_unstable);
+    rows.chunks_mut(per_cell.max(1)).for_each(<[i32]>::sort_unstable);
     let mut counts: Vec<i32> = (0..cells * per_cell).map(|i| number(1 + i % 5)).collect();
     if let Some(first) = counts.first_mut() {
         *first = 70_000;

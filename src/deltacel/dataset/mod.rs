@@ -271,8 +271,13 @@ impl Dataset {
         disagreements(&self.manifest, n, tile).next().map_or(Ok(()), Err)
     }
 
+    /// Where a tile is, as error messages name it.
+    pub fn tile_path(&self, tile: u32) -> PathBuf {
+        self.source.path(&tile_name(tile))
+    }
+
     fn in_tile(&self, n: u32, error: Error) -> Error {
-        error.in_part(Part::Tile(n)).in_path(self.source.path(&tile_name(n)))
+        error.in_part(Part::Tile(n)).in_path(self.tile_path(n))
     }
 
     /// Decodes cells by their global numbers, in any order, with repeats; `out` has a row for each in that order.
@@ -403,10 +408,12 @@ fn disagreements(manifest: &Manifest, n: u32, tile: &Tile<'_>) -> impl Iterator<
         ("nnz", 24, header.nnz, manifest.tile_nnz[n as usize], "tile_nnz in manifest.json"),
         ("n_genes", 32, header.n_genes.into(), manifest.n_genes.into(), "n_genes in manifest.json"),
     ];
-    fields.into_iter().filter(|(_, _, found, expected, _)| found != expected).map(|(field, at, found, expected, why)| {
-        let kind = ErrorKind::Inconsistent { found: found.into(), expected: expected.into() };
-        Error::new(kind, Part::Header(field)).at(at).caused_by(why)
-    })
+    fields.into_iter().filter(|(_, _, found, expected, _)| found != expected).map(
+        |(field, at, found, expected, why)| {
+            let kind = ErrorKind::Inconsistent { found: found.into(), expected: expected.into() };
+            Error::new(kind, Part::Header(field)).at(at).caused_by(why)
+        },
+    )
 }
 
 /// The value of a cell that is filled on its first use; a failure is not kept.

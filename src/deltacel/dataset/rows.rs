@@ -93,8 +93,7 @@ impl<'a, T: Count> Reader<'a, T> {
             let (found, max) = (cells[index].into(), i128::from(manifest.n_cells) - 1);
             return Err(Error::new(ErrorKind::OutOfRange { found, min: 0, max }, Part::Cells).index(index as u64));
         }
-        let mut requests: Vec<Request> =
-            cells.iter().enumerate().map(|(at, &cell)| Request { cell, at }).collect();
+        let mut requests: Vec<Request> = cells.iter().enumerate().map(|(at, &cell)| Request { cell, at }).collect();
         requests.sort_unstable();
         let size = manifest.tile_size;
         let tiles: Vec<&[Request]> = requests.chunk_by(|a, b| a.cell / size == b.cell / size).collect();
@@ -103,7 +102,8 @@ impl<'a, T: Count> Reader<'a, T> {
         let found = self.decoder.map(tiles, |requests| self.rows_of_tile(requests, cells.len(), &nnz));
         // Every tile that could be opened has added its part, so this does not depend on who was first.
         self.check_output(cells.len() as u64, nnz.into_inner())?;
-        let pieces: Vec<Piece<'_, T>> = found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
+        let pieces: Vec<Piece<'_, T>> =
+            found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         Ok(self.assemble(cells.len(), &pieces, out))
     }
 
@@ -329,8 +329,7 @@ impl<'a, T: Count> Reader<'a, T> {
             };
             self.spans.with(|span| {
                 span.indptr.resize(job.cells.len() + 1);
-                let out =
-                    CsrMut { indptr: &mut span.indptr, indices: job.indices, values: Some(job.values) };
+                let out = CsrMut { indptr: &mut span.indptr, indices: job.indices, values: Some(job.values) };
                 let decoded = self.decoder.decode_into(&tile, job.cells, out);
                 let before = i64::try_from(job.before).unwrap_or(i64::MAX);
                 for (bound, own) in job.indptr.iter_mut().zip(&span.indptr[1..]) {

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use super::manifest::Manifest;
 use super::{
-    GENE_ORDER, MANIFEST, OBS_SCHEMA, OBS_SHARD, TileBuffer, VAR_NAMES, VAR_TABLE, check_size,
-    disagreements, names, npy, read_file, read_manifest, shard_name, tile_name,
+    GENE_ORDER, MANIFEST, OBS_SCHEMA, OBS_SHARD, TileBuffer, VAR_NAMES, VAR_TABLE, check_size, disagreements, names,
+    npy, read_file, read_manifest, shard_name, tile_name,
 };
 use crate::deltacel::decode::Decoder;
 use crate::deltacel::tile::Tile;
