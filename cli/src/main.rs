@@ -35,11 +35,11 @@ struct Cli {
     verb: Verb,
 
     /// Print results, and errors, as JSON (docs/json.md has the schemas)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     json: bool,
 
     /// No progress bar and no notes on standard error
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 101)]
     quiet: bool,
 }
 
