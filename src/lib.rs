@@ -46,6 +46,8 @@ mod limits;
 pub mod simulate;
 #[cfg(feature = "dataset")]
 mod mmap;
+#[cfg(feature = "simulate")]
+pub mod simulate;
 #[cfg(feature = "dataset")]
 mod source;
 mod trace;

@@ -63,7 +63,7 @@ struct EncoderRecord {
 #[derive(Serialize)]
 struct DatasetRecord {
     tile_size: u64,
-    n_tiles: usize,
+    n_tiles: u32,
     has_gene_order: bool,
     has_var_names: bool,
     has_var_table: bool,
@@ -81,7 +81,7 @@ struct ChunkRecord {
 
 #[derive(Serialize)]
 struct TileRecord {
-    tile: usize,
+    tile: u32,
     cells: [u64; 2],
     #[serde(flatten)]
     totals: Totals,
@@ -114,19 +114,29 @@ struct Exceptions {
     counts: u64,
 }
 
+/// Sizes that a file states can be beyond all measure.
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
 impl Streams {
+    /// All of them.
+    fn sum(&self) -> u64 {
+        [self.gaps, self.vals, self.gexc, self.vexc].into_iter().fold(0, u64::saturating_add)
+    }
+
     fn add(&mut self, other: Streams) {
-        self.gaps += other.gaps;
-        self.vals += other.vals;
-        self.gexc += other.gexc;
-        self.vexc += other.vexc;
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.vals, other.vals);
+        add(&mut self.gexc, other.gexc);
+        add(&mut self.vexc, other.vexc);
     }
 }
 
 impl Exceptions {
     fn add(&mut self, other: Exceptions) {
-        self.gaps += other.gaps;
-        self.counts += other.counts;
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.counts, other.counts);
     }
 }
 
@@ -147,10 +157,10 @@ impl Totals {
     }
 
     fn add(&mut self, other: Totals) {
-        self.nnz += other.nnz;
-        self.bytes += other.bytes;
-        self.n_chunks += other.n_chunks;
-        self.indptr_bytes += other.indptr_bytes;
+        add(&mut self.nnz, other.nnz);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.n_chunks, other.n_chunks);
+        add(&mut self.indptr_bytes, other.indptr_bytes);
         self.stream_bytes.add(other.stream_bytes);
         self.exceptions.add(other.exceptions);
     }
@@ -180,7 +190,7 @@ fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
-    let source = Source::open(&args.input.path, args.input.format, &Limits::default())?;
+    let source = Source::open(&args.input, &Limits::default())?;
     let path = source.path().to_string_lossy();
     let (n_cells, n_genes) = source.shape()?;
     let mut record = Record {
@@ -203,6 +213,19 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
             record.chunks = Some(chunks);
             Ok(())
         })?,
+        Source::Dataset(_, dataset) => {
+            let manifest = dataset.manifest();
+            record.encoder = Some(EncoderRecord { n_chunks: manifest.n_chunks(), zstd_level: manifest.zstd_level() });
+            record.dataset = Some(DatasetRecord {
+                tile_size: manifest.tile_size(),
+                n_tiles: manifest.n_tiles(),
+                has_gene_order: manifest.has_gene_order(),
+                has_var_names: manifest.has_var_names(),
+                has_var_table: manifest.has_var_table(),
+                has_obs: manifest.obs().is_some(),
+            });
+            record.tiles = Some(tiles(&source, &mut record.totals, console)?);
+        }
     }
     record.bytes_per_cell = ratio(record.totals.bytes, n_cells);
     record.bytes_per_nonzero = ratio(record.totals.bytes, record.totals.nnz);
@@ -212,6 +235,24 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         print(&record, args.all, console)?
     }
     Ok(Verdict::Sound)
+}
+
+/// Each tile of a dataset; `sum` gets their sum.
+fn tiles(source: &Source, sum: &mut Totals, console: &Console) -> Result<Vec<TileRecord>, Stop> {
+    let (n_cells, _) = source.shape()?;
+    let progress = console.progress(source.tiles_of(&(0..n_cells)).len() as u64, "opening tiles");
+    let mut tiles: Vec<TileRecord> = Vec::new();
+    source.each_tile(&(0..n_cells), |tile, cells| {
+        let start = tiles.last().map_or(0, |last| last.cells[1]);
+        let totals = Totals::of(tile, &chunks(tile));
+        sum.add(totals);
+        let n = u32::try_from(tiles.len()).unwrap_or(u32::MAX);
+        tiles.push(TileRecord { tile: n, cells: [start, start + cells.len() as u64], totals });
+        progress.inc(1);
+        Ok(())
+    })?;
+    progress.finish_and_clear();
+    Ok(tiles)
 }
 
 fn ratio(bytes: u64, things: u64) -> Option<f64> {
@@ -244,12 +285,38 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
     facts.row(["exceptions".into(), count(totals.exceptions.counts), format!("counts {above}")]);
     facts.row([String::new(), count(totals.exceptions.gaps), format!("gaps between genes {above}")]);
     facts.row(["chunks".into(), count(totals.n_chunks), String::new()]);
+    if let Some(dataset) = &record.dataset {
+        let cells = format!("of {} cells", count(dataset.tile_size));
+        facts.row(["tiles".into(), count(dataset.n_tiles.into()), cells]);
+    }
+    if let Some(encoder) = &record.encoder {
+        let stated = |value: Option<i64>| value.map_or_else(|| "not stated".to_owned(), |value| value.to_string());
+        facts.row(["written with".into(), stated(encoder.zstd_level), "as zstd level".into()]);
+        facts.row([String::new(), stated(encoder.n_chunks), "chunks for each tile".into()]);
+    }
     for line in facts.lines().skip(1) {
         console.line(line)?;
     }
     if let Some(chunks) = &record.chunks {
         let rows = chunks.iter().map(|c| (u64::from(c.chunk), c.cells, c.nnz, None, c.stream_bytes, c.exceptions));
         print_parts("chunk", rows, all, console)?;
+    }
+    if let Some(dataset) = &record.dataset {
+        let sides = [
+            ("gene order", dataset.has_gene_order),
+            ("gene names", dataset.has_var_names),
+            ("gene table", dataset.has_var_table),
+            ("cell table", dataset.has_obs),
+        ];
+        let has: Vec<_> = sides.into_iter().filter(|&(_, has)| has).map(|(name, _)| name).collect();
+        console
+            .line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
+    }
+    if let Some(tiles) = &record.tiles {
+        let rows = tiles.iter().map(|TileRecord { tile, cells, totals: t }| {
+            (u64::from(*tile), *cells, t.nnz, Some(t.bytes), t.stream_bytes, t.exceptions)
+        });
+        print_parts("tile", rows, all, console)?;
     }
     Ok(())
 }
@@ -263,13 +330,13 @@ fn print_parts(
     all: bool,
     console: &mut Console,
 ) -> Result<(), Stop> {
-    let columns = [what, "cells", "nonzeros", "bytes", "genes", "counts", "exceptions", "per nonzero"];
+    let columns = [what, "cells", "nonzeros", "bytes", "gene bytes", "count bytes", "exceptions", "per nonzero"];
     let mut table = Table::new(columns.map(|column| (column, Align::Right)));
     let count = |n: u64| HumanCount(n).to_string();
     let hidden = if all { 0 } else { rows.len().saturating_sub(ROWS) };
     let shown = rows.len() - hidden;
     for (n, cells, nnz, bytes, streams, exceptions) in rows.take(shown) {
-        let bytes = bytes.unwrap_or(streams.gaps + streams.vals + streams.gexc + streams.vexc);
+        let bytes = bytes.unwrap_or(streams.sum());
         table.row([
             n.to_string(),
             format!("{}..{}", cells[0], cells[1]),

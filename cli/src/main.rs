@@ -37,11 +37,11 @@ struct Cli {
     verb: Verb,
 
     /// Print results, and errors, as JSON (docs/json.md has the schemas)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     json: bool,
 
     /// No progress bar and no notes on standard error
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 101)]
     quiet: bool,
 }
 
@@ -117,7 +117,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);
-    let result = cli.verb.run(&mut console).and_then(|verdict| console.flush().map(|()| verdict));
+    let result = cli.verb.run(&mut console).and_then(|verdict| match console.flush() {
+        // A verdict is the same whether or not somebody reads it.
+        Err(Stop::ClosedPipe) => Ok(verdict),
+        flushed => flushed.map(|()| verdict),
+    });
     target::yield_to_interrupt();
     match result {
         Ok(verdict) => verdict.into(),
