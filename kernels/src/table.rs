@@ -192,6 +192,22 @@ impl Kernels {
     /// # Safety
     /// Every function that is given to the builder must be sound to call, on this CPU and from any thread, with all
     /// slices whose lengths the safe method of the same name accepts.
+    ///
+    /// ```
+    /// use tilekern_kernels::Kernels;
+    ///
+    /// /// # Safety
+    /// /// `out` must not be longer than the device's window, 4 GiB.
+    /// unsafe fn add_on_device(out: &mut [i32], delta: i32) {
+    ///     out.iter_mut().for_each(|value| *value = value.wrapping_add(delta));
+    /// }
+    ///
+    /// // SAFETY: this program never decodes so much at once.
+    /// let kernels = unsafe { Kernels::custom_unchecked("device", Kernels::auto()) }.add(add_on_device).build();
+    /// let mut values = [1, i32::MAX];
+    /// kernels.add(&mut values, 1);
+    /// assert_eq!(values, [2, i32::MIN]);
+    /// ```
     pub unsafe fn custom_unchecked(name: &'static str, base: Kernels) -> CustomUnchecked {
         CustomUnchecked::new(Ops { name, ..*base.ops })
     }
