@@ -97,6 +97,14 @@ impl<'a> Tile<'a> {
         Chunk::from_bytes(entry.bytes().first_chunk().expect("an entry of 96 bytes"))
     }
 
+    /// How many exceptions a chunk of this tile has: gaps in [`Stream::Gexc`], counts in [`Stream::Vexc`].
+    pub fn n_exceptions(&self, chunk: &Chunk, stream: Stream) -> u64 {
+        match stream {
+            Stream::Gaps | Stream::Vals => 0,
+            Stream::Gexc | Stream::Vexc => self.stream(chunk, stream).map_or(0, |input| frame::content_size(input) / 8),
+        }
+    }
+
     /// Entry `i` of the indptr: the nonzeros before cell `i`.
     ///
     /// # Panics

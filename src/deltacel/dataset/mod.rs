@@ -275,8 +275,13 @@ impl Dataset {
         disagreements(&self.manifest, n, tile).next().map_or(Ok(()), Err)
     }
 
+    /// Where a tile is, as error messages name it.
+    pub fn tile_path(&self, tile: u32) -> PathBuf {
+        self.source.path(&tile_name(tile))
+    }
+
     fn in_tile(&self, n: u32, error: Error) -> Error {
-        error.in_part(Part::Tile(n)).in_path(self.source.path(&tile_name(n)))
+        error.in_part(Part::Tile(n)).in_path(self.tile_path(n))
     }
 
     /// Decodes cells by their global numbers, in any order, with repeats; `out` has a row for each in that order.

@@ -1,4 +1,5 @@
 //! Kernels of [`Level::Avx2`](crate::Level::Avx2).
 
+pub(crate) mod patch;
 pub(crate) mod planes;
 pub(crate) mod scan;

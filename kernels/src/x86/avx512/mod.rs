@@ -1,4 +1,5 @@
 //! Kernels of [`Level::Avx512`](crate::Level::Avx512).
 
+pub(crate) mod patch;
 pub(crate) mod planes;
 pub(crate) mod scan;

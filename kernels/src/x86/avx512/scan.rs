@@ -4,23 +4,29 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
+use super::planes::store_line;
 use crate::blocks::by_blocks;
+use crate::x86::stream;
 use crate::{GapsSeen, Store};
 
 /// Two planes of gaps to indices, cell by cell.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
-pub(crate) fn gaps(lo: &[u8], hi: &[u8], bounds: &[i64], out: &mut [i32], _store: Store) -> GapsSeen {
+pub(crate) fn gaps(lo: &[u8], hi: &[u8], bounds: &[i64], out: &mut [i32], store: Store) -> GapsSeen {
     let zero = _mm512_setzero_si512();
     let mut run = Run { carry: zero, lo_sums: zero, hi_sums: zero, ignore: zero, least: _mm512_set1_epi8(-1) };
-    let last = by_blocks::<64, _>(
-        (lo, hi, bounds, out),
-        &mut run,
-        |run| begin(run),
-        |run, lo, hi, len| must_cast(block(run, must_cast(*lo), must_cast(*hi), len)),
-        |run| end(run),
-    );
+    let streams = stream::streams(store, out.len());
+    let job = (lo, hi, bounds, out);
+    let begin = |run: &mut Run| begin(run);
+    let block =
+        |run: &mut Run, lo: &[u8; 64], hi: &[u8; 64], len| must_cast(block(run, must_cast(*lo), must_cast(*hi), len));
+    let end = |run: &Run| end(run);
+    let last = if streams {
+        stream::gaps(job, &mut run, begin, block, end, |to, from| store_line(to, from))
+    } else {
+        by_blocks(job, &mut run, begin, block, end)
+    };
     GapsSeen { last, repeated: _mm512_testn_epi8_mask(run.least, run.least) != 0 }
 }
 
@@ -64,9 +70,9 @@ fn end(run: &Run) -> u64 {
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn block(run: &mut Run, lo: __m512i, hi: __m512i, len: usize) -> [__m512i; 4] {
+fn block(run: &mut Run, lo: __m512i, hi: __m512i, len: u8) -> [__m512i; 4] {
     let zero = _mm512_setzero_si512();
-    let valid = _bzhi_u64(u64::MAX, len as u32);
+    let valid = _bzhi_u64(u64::MAX, u32::from(len));
     let lo = _mm512_maskz_mov_epi8(valid, lo);
     let hi = _mm512_maskz_mov_epi8(valid, hi);
     run.lo_sums = _mm512_add_epi64(run.lo_sums, _mm512_sad_epu8(lo, zero));
