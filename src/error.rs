@@ -82,6 +82,11 @@ pub enum ErrorKind {
     Frame(FrameFault),
     /// A nonzero names the same gene as the one before it.
     RepeatedGene,
+    /// A value that must be given once only.
+    Repeated {
+        /// The index at which it was given first.
+        first: u64,
+    },
     /// A nonzero names a gene below that of the one before it.
     UnsortedGenes {
         /// The gene of the nonzero before it.
@@ -241,6 +246,7 @@ impl ErrorKind {
             ErrorKind::Misaligned { .. } => "misaligned",
             ErrorKind::Frame(_) => "frame",
             ErrorKind::RepeatedGene => "repeated_gene",
+            ErrorKind::Repeated { .. } => "repeated",
             ErrorKind::UnsortedGenes { .. } => "unsorted_genes",
             ErrorKind::ZeroCount => "zero_count",
             ErrorKind::NotExcepted { .. } => "not_excepted",
@@ -472,6 +478,7 @@ impl fmt::Display for Message<'_> {
             ErrorKind::Misaligned { found, align } => write!(f, "is {found}, must be a multiple of {align}")?,
             ErrorKind::Frame(fault) => write!(f, "{fault}")?,
             ErrorKind::RepeatedGene => f.write_str("repeats the gene of the nonzero before it (a gap of 0)")?,
+            ErrorKind::Repeated { first } => write!(f, "is the same as value {first}")?,
             ErrorKind::UnsortedGenes { after } => {
                 write!(f, "follows gene {after}; the genes of a cell must increase: sort them")?;
             }

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Part, Unsupported};
 
@@ -21,6 +22,17 @@ pub trait Source: Send + Sync {
     /// What error messages call an object; the empty name stands for the whole store.
     fn path(&self, name: &str) -> PathBuf {
         PathBuf::from(name)
+    }
+}
+
+/// A store that several datasets, or others, share.
+impl<S: Source + ?Sized> Source for Arc<S> {
+    fn open(&self, name: &str) -> Result<Box<dyn Object>, Error> {
+        (**self).open(name)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        (**self).path(name)
     }
 }
 

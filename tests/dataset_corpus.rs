@@ -50,6 +50,24 @@ const NOT_JUDGED: [&str; 33] = [
     "var_table_short",
 ];
 
+/// Keys of the manifest that names of fixtures begin with.
+const KEYS: [&str; 14] = [
+    "format",
+    "version",
+    "n_cells",
+    "n_genes",
+    "tile_size",
+    "tile_cells",
+    "tile_nnz",
+    "tile_bytes",
+    "has_gene_order",
+    "has_obs",
+    "metadata",
+    "obs_tiles_per_file",
+    "obs_shard_bytes",
+    "obs_shard_sha256",
+];
+
 fn main() {
     support::run("fixtures/deltacel", |corpus| {
         let mut trials = Vec::new();
@@ -94,7 +112,7 @@ fn valid(path: &Path, arrays: &Value, entry: &Value) -> Result<(), Failed> {
         ("parts", Dataset::builder().check_crc(false).open(path)?),
         ("mapped parts", Dataset::builder().check_crc(false).open_source(Box::new(mapped))?),
     ];
-    for decoder in decoders() {
+    for (n, decoder) in decoders().enumerate() {
         for (how, dataset) in &sources {
             let what = |array: &str| format!("{array}, {how}, {:?}", decoder.kernels());
             let mut whole = Csr::<i32>::new();
@@ -107,7 +125,10 @@ fn valid(path: &Path, arrays: &Value, entry: &Value) -> Result<(), Failed> {
             same("nonzeros decoded", decoded.nnz, whole.nnz())?;
             let sum: i64 = whole.values().iter().map(|&count| i64::from(count)).sum();
             same("sum", Some(sum), arrays["sum"].as_i64())?;
-            selections(dataset, &decoder, &whole)?;
+            // All of them with one source of the four, each decoder with the next.
+            if std::ptr::eq(dataset, &sources[n % sources.len()].1) {
+                selections(dataset, &decoder, &whole)?;
+            }
         }
     }
     let faults = faults(path, &Decoder::new()?)?;
@@ -198,21 +219,28 @@ fn invalid(path: &Path, entry: &Value) -> Result<(), Failed> {
         return Err(format!("accepted, though {}", entry["reason"]).into());
     }
     // The fault is told where it lies.
-    let key = ["_absent", "_wrong", "_string"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-    let place = match kind {
-        "tile_file" | "crc" | "total_size" => "tiles/tile_00000",
-        "gene_order" => "gene_order.npy",
-        "var_names" => "var_names.txt",
-        "var_table" => "var.parquet",
-        "obs_schema" => "obs/schema.json",
-        "obs_shard" => "obs/obs_000",
-        "fingerprint" => "manifest, obs_fingerprint",
-        "manifest" if name == "manifest_missing" => "no manifest.json",
-        "manifest" if told[0].contains(&format!("manifest, {key}")) => key,
-        "manifest" => "manifest",
+    let key = match name {
+        "tile_size_larger" | "tile_size_smaller" | "last_tile_0_cells" | "last_tile_too_large" => "tile_cells",
+        "tile_cells_short" => "tile_nnz",
+        "obs_tiles_per_file_other" => "obs_shard_bytes",
+        _ => KEYS.iter().copied().find(|key| name.starts_with(key)).unwrap_or(""),
+    };
+    let (file, part) = match kind {
+        "tile_file" | "crc" | "total_size" => ("tiles/tile_00000", ""),
+        "gene_order" => ("gene_order.npy", ""),
+        "var_names" => ("var_names.txt", ""),
+        "var_table" => ("var.parquet", ""),
+        "obs_schema" => ("obs/schema.json", ""),
+        "obs_shard" => ("obs/obs_000", ""),
+        "fingerprint" => ("manifest.json: ", "manifest, obs_fingerprint"),
+        "manifest" if name == "manifest_missing" => ("manifest_missing: ", "no manifest.json"),
+        "manifest" if key.is_empty() => ("manifest.json: ", "manifest at byte"),
+        "manifest" => ("manifest.json: ", key),
         other => return Err(format!("a kind that this test does not know: {other}").into()),
     };
-    same(&format!("{place} named in {told:?}"), told.iter().all(|fault| fault.contains(place)), true)?;
+    same(&format!("{file} named in {told:?}"), told.iter().all(|fault| fault.contains(file)), true)?;
+    let part = if kind == "manifest" && !key.is_empty() { format!("manifest, {key}") } else { part.to_owned() };
+    same(&format!("{part} named in {told:?}"), told.iter().any(|fault| fault.contains(&part)), true)?;
     // What opens has its fault in another file; reading everything finds it, too.
     let whole = Dataset::open(path).and_then(|dataset| {
         dataset.gene_order()?;

@@ -1,9 +1,11 @@
 //! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `source`, `table`
 //! and `target`. No format is read here: that is the library's work.
 
+mod bench;
 mod completions;
 mod console;
 mod decode;
+mod demo;
 mod fault;
 mod info;
 mod man;
@@ -66,6 +68,8 @@ enum Verb {
     Decode(decode::Args),
     Sample(sample::Args),
     Trace(trace::Args),
+    Demo(demo::Args),
+    Bench(bench::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -78,6 +82,8 @@ impl Verb {
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
+            Verb::Demo(args) => demo::run(&args, console),
+            Verb::Bench(args) => bench::run(&args, console),
             Verb::Completions(args) => completions::run(&args, console),
             Verb::Man(args) => man::run(&args, console),
         }

@@ -143,6 +143,13 @@ impl Source {
         }
     }
 
+    /// The bytes of the tile, or of a dataset's first.
+    pub fn first_tile(&self) -> Result<Vec<u8>, Fault> {
+        match self {
+            Source::Tile(_, bytes) => Ok(bytes.clone()),
+        }
+    }
+
     /// Which tiles hold the cells of a range.
     pub fn tiles_of(&self, cells: &Range<u64>) -> Range<u32> {
         match self {

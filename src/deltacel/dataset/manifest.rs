@@ -562,7 +562,8 @@ impl<'a> Reader<'a> {
     fn check_len(&mut self, key: &'static str, found: usize, expected: Option<u64>) -> bool {
         match (expected, self.optional(key)) {
             (Some(expected), Some(value)) if expected != found as u64 => {
-                self.fault(value.fault(ErrorKind::Inconsistent { found: found as i128, expected: expected.into() }));
+                let kind = ErrorKind::Inconsistent { found: found as i128, expected: expected.into() };
+                self.fault(value.fault(kind).caused_by("its number of entries"));
                 false
             }
             _ => true,

@@ -7,6 +7,8 @@ mod names;
 mod npy;
 mod rows;
 mod verify;
+#[cfg(feature = "encode")]
+mod write;
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -15,6 +17,8 @@ pub use self::manifest::{Manifest, Obs};
 pub use self::names::VarNames;
 pub use self::rows::Reader;
 pub use self::verify::{Event, verify};
+#[cfg(feature = "encode")]
+pub use self::write::{Writer, WriterBuilder};
 
 use super::csr::{Count, Csr};
 use super::decode::{Decoded, Decoder};

@@ -52,7 +52,8 @@ pub(super) fn read(bytes: Vec<u8>, n_genes: u32) -> Result<VarNames, Error> {
     }
     let lines = text.bytes().filter(|&byte| byte == b'\n').count() as u64 + 1;
     if lines != u64::from(n_genes) {
-        return Err(Error::new(ErrorKind::Inconsistent { found: lines.into(), expected: n_genes.into() }, PART));
+        let kind = ErrorKind::Inconsistent { found: lines.into(), expected: n_genes.into() };
+        return Err(Error::new(kind, PART).caused_by("its number of lines, and n_genes in manifest.json"));
     }
     let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at);
     let ends = breaks.chain([text.len()]).collect();

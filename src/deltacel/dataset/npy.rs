@@ -12,12 +12,13 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// # Errors
 /// In [`Part::File`], with the offset: [`ErrorKind::BadMagic`], [`ErrorKind::Version`], [`ErrorKind::Syntax`] for a
 /// header of any other array, [`ErrorKind::Truncated`], [`ErrorKind::Inconsistent`] for another number of entries,
-/// [`ErrorKind::OutOfRange`] for a negative entry, [`ErrorKind::RepeatedGene`] for one that was there before.
+/// [`ErrorKind::OutOfRange`] for a negative entry, [`ErrorKind::Repeated`] for one that was there before.
 pub(super) fn read(bytes: &[u8], n_genes: u32) -> Result<Vec<i32>, Error> {
     let (len, data_at) = header(bytes)?;
     let fault = |kind, at: u64| Err(Error::new(kind, PART).at(at));
     if len != u64::from(n_genes) {
-        return fault(ErrorKind::Inconsistent { found: len.into(), expected: n_genes.into() }, 0);
+        let kind = ErrorKind::Inconsistent { found: len.into(), expected: n_genes.into() };
+        return Err(Error::new(kind, PART).caused_by("its number of entries, and n_genes in manifest.json"));
     }
     let data = &bytes[data_at..];
     let (found, needed) = (bytes.len() as u64, data_at as u64 + 4 * len);
@@ -38,13 +39,13 @@ pub(super) fn read(bytes: &[u8], n_genes: u32) -> Result<Vec<i32>, Error> {
 pub(super) fn fault_in(order: &[i32]) -> Option<(ErrorKind, usize)> {
     let mut sorted: Vec<(i32, usize)> = order.iter().copied().zip(0..).collect();
     sorted.sort_unstable();
-    let repeated = sorted.windows(2).filter(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1).min();
-    let negative = order.iter().position(|&gene| gene < 0);
-    if let Some(index) = negative.filter(|&negative| repeated.is_none_or(|repeated| negative <= repeated)) {
-        let kind = ErrorKind::OutOfRange { found: order[index].into(), min: 0, max: i32::MAX.into() };
-        return Some((kind, index));
-    }
-    repeated.map(|index| (ErrorKind::RepeatedGene, index))
+    let same = sorted.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1);
+    let repeated = same.map(|same| (same[1].1, ErrorKind::Repeated { first: same[0].1 as u64 }));
+    let negative = order.iter().zip(0..).filter(|&(&gene, _)| gene < 0);
+    let negative = negative
+        .map(|(&gene, index)| (index, ErrorKind::OutOfRange { found: gene.into(), min: 0, max: i32::MAX.into() }));
+    let (index, kind) = negative.chain(repeated).min_by_key(|&(index, _)| index)?;
+    Some((kind, index))
 }
 
 /// The file's bytes.
@@ -217,9 +218,9 @@ mod tests {
         assert_eq!(kind(&[0, 1, 2, 3], 3), "inconsistent");
         assert_eq!(kind(&[0, 1], 3), "truncated");
         assert_eq!(kind(&[0, -1, 2], 3), "out_of_range");
-        assert_eq!(kind(&[2, 1, 2], 3), "repeated_gene");
+        assert_eq!(kind(&[2, 1, 2], 3), "repeated");
         let error = read(&file(1, HEADER, &[5, 5, -5]), 3).unwrap_err();
-        assert_eq!((error.kind(), error.value_index()), (ErrorKind::RepeatedGene, Some(1)));
+        assert_eq!((error.kind(), error.value_index()), (ErrorKind::Repeated { first: 0 }, Some(1)));
         let whole = file(2, HEADER, &[0, 1, 2]);
         for end in 0..whole.len() {
             let error = read(&whole[..end], 3).unwrap_err();
