@@ -42,8 +42,6 @@ pub mod deltacel;
 mod error;
 mod input;
 mod limits;
-#[cfg(feature = "simulate")]
-pub mod simulate;
 #[cfg(feature = "dataset")]
 mod mmap;
 #[cfg(feature = "simulate")]

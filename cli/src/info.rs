@@ -190,7 +190,7 @@ fn chunks(outline: &Outline) -> Vec<ChunkRecord> {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
-    let source = Source::open(&args.input.path, args.input.format, &Limits::default())?;
+    let source = Source::open(&args.input, &Limits::default())?;
     let path = source.path().to_string_lossy();
     let (n_cells, n_genes) = source.shape()?;
     let mut record = Record {

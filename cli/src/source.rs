@@ -106,12 +106,13 @@ pub enum Source {
 
 impl Source {
     /// Finds out what a PATH is, and reads a tile or opens a dataset.
-    pub fn open(path: &Path, stated: As, limits: &Limits) -> Result<Source, Fault> {
-        match Found::at(path, stated, limits)? {
-            Found::Tile(bytes) => Ok(Source::Tile(path.to_owned(), bytes)),
-            Found::Dataset => match Dataset::builder().limits(*limits).open(path) {
-                Ok(dataset) => Ok(Source::Dataset(path.to_owned(), Box::new(dataset))),
-                Err(error) => Err(Fault::of(error, path)),
+    pub fn open(input: &Input, limits: &Limits) -> Result<Source, Fault> {
+        let path = input.path.clone();
+        match Found::at(&path, input.format, limits)? {
+            Found::Tile(bytes) => Ok(Source::Tile(path, bytes)),
+            Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
+                Ok(dataset) => Ok(Source::Dataset(path, Box::new(dataset))),
+                Err(error) => Err(Fault::of(error, &path)),
             },
         }
     }
@@ -139,20 +140,6 @@ impl Source {
                 Ok((tile.n_cells() as u64, tile.n_genes()))
             }
             Source::Dataset(_, dataset) => Ok((dataset.n_cells(), dataset.n_genes())),
-        }
-    }
-
-    /// The bytes of the tile, or of a dataset's first.
-    pub fn first_tile(&self) -> Result<Vec<u8>, Fault> {
-        match self {
-            Source::Tile(_, bytes) => Ok(bytes.clone()),
-            Source::Dataset(path, dataset) if dataset.n_tiles() == 0 => {
-                Err(Fault::new("unsupported", path, "has no tile: name a dataset with cells"))
-            }
-            Source::Dataset(_, dataset) => {
-                let path = dataset.tile_path(0);
-                read(&path, &Limits::default()).map_err(|error| Fault::of(error, &path))
-            }
         }
     }
 

@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Part, Unsupported};
 use crate::input::Input;
-use crate::zstd::{Compressor, Decompressor, Parameters, Refused, Sequence};
+use crate::zstd::matches::Depth;
+use crate::zstd::parse::{Parse, Parser};
+use crate::zstd::prices::Nanosecond;
+use crate::zstd::{Compressor, Decompressor, Refused};
 
 /// How the frames of a tile are made. All are plain zstd, for any reader.
 ///
