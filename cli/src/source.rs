@@ -101,7 +101,7 @@ impl Found {
 pub enum Source {
     /// The bytes of one tile.
     Tile(PathBuf, Vec<u8>),
-    Dataset(PathBuf, Dataset),
+    Dataset(PathBuf, Box<Dataset>),
 }
 
 impl Source {
@@ -111,7 +111,7 @@ impl Source {
         match Found::at(&path, input.format, limits)? {
             Found::Tile(bytes) => Ok(Source::Tile(path, bytes)),
             Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
-                Ok(dataset) => Ok(Source::Dataset(path, dataset)),
+                Ok(dataset) => Ok(Source::Dataset(path, Box::new(dataset))),
                 Err(error) => Err(Fault::of(error, &path)),
             },
         }
