@@ -1,17 +1,62 @@
 //! tilekern decodes compact integer formats with kernels chosen at run time.
+//!
+//! The formats so far: [`deltacel`], tiles and datasets of single-cell count matrices.
+//!
+//! ```
+//! # fn main() -> Result<(), tilekern::Error> {
+//! # #[cfg(feature = "encode")] {
+//! use tilekern::deltacel::{Csr, CsrView, Decoder, Encoder, Tile};
+//!
+//! // Three cells of five genes, the second without counts.
+//! let counts = CsrView { n_genes: 5, indptr: &[0, 3, 3, 4], indices: &[0, 2, 4, 1], values: &[1, 2, 3, 300] };
+//! let mut bytes = Vec::new();
+//! Encoder::builder().build()?.encode(&counts, &mut bytes)?;
+//!
+//! let tile = Tile::open(&bytes)?; // checks header, CRC, bounds, the outline of every frame
+//! let decoder = Decoder::new()?; // the best kernels of this CPU; keep it
+//! let mut csr = Csr::<i32>::new(); // keeps its memory; hand it to every decode
+//! decoder.decode(&tile, &mut csr)?;
+//! assert_eq!(csr.indices(), [0, 2, 4, 1]);
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Untrusted input
+//!
+//! Any bytes end in the right values or in an [`Error`] that names the part and its absolute offset. Memory is bounded
+//! by the input's size and by [`Limits`]; nothing is reserved from a declared count alone.
+//!
+//! # Features
+//!
+//! | feature | default | brings |
+//! |---|---|---|
+//! | `parallel` | yes | threads over the chunks of a tile |
+//! | `encode` | yes | the writer of tiles |
+//! | `dataset` | yes | directories of tiles |
+//! | `simulate` | no | realistic counts from a seed |
+//! | `arrow` | no | results as Arrow arrays |
 
 mod buffer;
 pub mod deltacel;
 mod error;
 mod input;
 mod limits;
+#[cfg(feature = "dataset")]
+mod mmap;
+#[cfg(feature = "simulate")]
+pub mod simulate;
+#[cfg(feature = "dataset")]
+mod source;
 mod trace;
 mod zstd;
 
 pub use buffer::{Buffer, Pages};
 pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 pub use limits::Limits;
+#[cfg(feature = "dataset")]
+pub use mmap::MappedDirectory;
+#[cfg(feature = "dataset")]
+pub use source::{Directory, Object, Source};
 pub use tilekern_kernels as kernels;
 pub use trace::{Step, Trace};
-#[cfg(feature = "simulate")]
-pub mod simulate;

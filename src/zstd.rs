@@ -39,7 +39,14 @@ impl Decompressor {
 }
 
 #[cfg(feature = "encode")]
-pub(crate) use compress::{Compressor, Parameters, Refused, Sequence};
+pub(crate) mod matches;
+#[cfg(feature = "encode")]
+pub(crate) mod parse;
+#[cfg(feature = "encode")]
+pub(crate) mod prices;
+
+#[cfg(feature = "encode")]
+pub(crate) use compress::{Compressor, Refused, Sequence};
 
 #[cfg(feature = "encode")]
 mod compress {
@@ -61,13 +68,6 @@ mod compress {
     /// No block holds more content than this.
     const BLOCK_MAX: u64 = 128 << 10;
 
-    /// Settings of libzstd's search, in its own terms.
-    #[derive(Clone, Copy, Debug)]
-    pub(crate) struct Parameters {
-        /// The level; everything else follows from it where it is not set.
-        pub(crate) level: i32,
-    }
-
     /// The error code of a call that libzstd refused.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Refused(usize);
@@ -81,74 +81,59 @@ mod compress {
         }
     }
 
-    /// Reused compression contexts.
+    /// A reused compression context.
     pub(crate) struct Compressor {
-        writer: Context,
-        /// For [`Compressor::parse`] alone: libzstd leaves a context collecting steps to where it was told last.
-        parser: Context,
+        context: NonNull<zstd_sys::ZSTD_CCtx>,
+    }
+
+    // SAFETY: a context belongs to no thread; it is reached through `&mut Compressor` alone.
+    unsafe impl Send for Compressor {}
+
+    impl Drop for Compressor {
+        fn drop(&mut self) {
+            // SAFETY: the context came from ZSTD_createCCtx and nothing else frees it.
+            unsafe { zstd_sys::ZSTD_freeCCtx(self.context.as_ptr()) };
+        }
     }
 
     impl Compressor {
-        /// New contexts; none where memory is short.
+        /// A new context; none where memory is short.
         pub(crate) fn new() -> Option<Compressor> {
-            Some(Compressor { writer: Context::new()?, parser: Context::new()? })
+            // SAFETY: no conditions; null says that memory is short.
+            NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() }).map(|context| Compressor { context })
         }
 
         /// Compresses `src` into one frame that states its size, and replaces the content of `out` by it.
-        pub(crate) fn plain(&mut self, src: &[u8], with: Parameters, out: &mut Vec<u8>) -> Result<(), Refused> {
-            self.writer.search(with)?;
-            let context = self.writer.0.as_ptr();
+        pub(crate) fn plain(&mut self, src: &[u8], level: i32, out: &mut Vec<u8>) -> Result<(), Refused> {
+            self.reset()?;
+            self.set(ZSTD_c_compressionLevel, level)?;
+            let context = self.context.as_ptr();
             // SAFETY: libzstd reads `src` and writes `out`, both given with their lengths.
             frame(src, out, |out| unsafe {
                 zstd_sys::ZSTD_compress2(context, out.as_mut_ptr().cast(), out.len(), src.as_ptr().cast(), src.len())
             })
         }
 
-        /// The steps that [`Compressor::plain`] would encode; they replace the content of `out`.
-        pub(crate) fn parse(&mut self, src: &[u8], with: Parameters, out: &mut Vec<Sequence>) -> Result<(), Refused> {
-            self.parser.search(with)?;
-            // SAFETY: no conditions.
-            let bound = unsafe { zstd_sys::ZSTD_sequenceBound(src.len()) };
-            out.resize(bound, Sequence { offset: 0, litLength: 0, matchLength: 0, rep: 0 });
-            let context = self.parser.0.as_ptr();
-            // Marked deprecated in libzstd, but it is all there is; what it gives is checked when the frame is made.
-            // SAFETY: libzstd reads `src` and writes at most as many steps as it is told. It keeps the address of `out`,
-            // but uses it in this call only: the parser context does nothing but parse, and is told anew each time.
-            let found = accept(unsafe {
-                zstd_sys::ZSTD_generateSequences(context, out.as_mut_ptr(), out.len(), src.as_ptr().cast(), src.len())
-            })?;
-            out.truncate(found);
-            Ok(())
-        }
-
         /// Encodes `src` by such steps into one frame that states its size, and replaces the content of `out` by it.
         ///
-        /// Steps that are no parse of `src` are refused or give a frame of other bytes; only a decode tells.
-        pub(crate) fn assemble(
-            &mut self,
-            src: &[u8],
-            steps: &[Sequence],
-            with: Parameters,
-            out: &mut Vec<u8>,
-        ) -> Result<(), Refused> {
+        /// Offsets go back 4 MiB at most. Steps that are no parse of `src` are refused or give a frame of other bytes;
+        /// only a decode tells.
+        pub(crate) fn assemble(&mut self, src: &[u8], steps: &[Sequence], out: &mut Vec<u8>) -> Result<(), Refused> {
             if !covers(steps, src.len()) {
                 return Err(Refused::SEQUENCES);
             }
-            // SAFETY: no conditions.
-            let window = unsafe { zstd_sys::ZSTD_getCParams(with.level, src.len() as u64, 0) }.windowLog;
-            let writer = &mut self.writer;
-            writer.reset()?;
+            self.reset()?;
             // The strongest entropy coding, without the tables of a search that does not take place.
-            writer.set(ZSTD_c_strategy, ZSTD_strategy::ZSTD_btultra2 as c_int)?;
-            writer.set(ZSTD_c_windowLog, c_int::try_from(window).unwrap_or(0))?;
-            writer.set(ZSTD_c_hashLog, 6)?;
-            writer.set(ZSTD_c_chainLog, 6)?;
-            writer.set(ZSTD_c_searchLog, 1)?;
-            writer.set(ZSTD_c_minMatch, 3)?;
-            writer.set(ZSTD_c_blockDelimiters, ZSTD_SequenceFormat_e::ZSTD_sf_explicitBlockDelimiters as c_int)?;
-            writer.set(ZSTD_c_validateSequences, 1)?;
-            writer.set(ZSTD_c_repcodeResolution, ZSTD_ParamSwitch_e::ZSTD_ps_enable as c_int)?;
-            let context = writer.0.as_ptr();
+            self.set(ZSTD_c_strategy, ZSTD_strategy::ZSTD_btultra2 as c_int)?;
+            self.set(ZSTD_c_windowLog, 22)?;
+            self.set(ZSTD_c_hashLog, 6)?;
+            self.set(ZSTD_c_chainLog, 6)?;
+            self.set(ZSTD_c_searchLog, 1)?;
+            self.set(ZSTD_c_minMatch, 3)?;
+            self.set(ZSTD_c_blockDelimiters, ZSTD_SequenceFormat_e::ZSTD_sf_explicitBlockDelimiters as c_int)?;
+            self.set(ZSTD_c_validateSequences, 1)?;
+            self.set(ZSTD_c_repcodeResolution, ZSTD_ParamSwitch_e::ZSTD_ps_enable as c_int)?;
+            let context = self.context.as_ptr();
             // SAFETY: libzstd reads `src` and `steps` and writes `out`, all given with their lengths. The steps add up to
             // `src` block by block (`covers`), so no literal lies outside it; libzstd validates the matches.
             frame(src, out, |out| unsafe {
@@ -163,41 +148,16 @@ mod compress {
                 )
             })
         }
-    }
-
-    /// A compression context.
-    struct Context(NonNull<zstd_sys::ZSTD_CCtx>);
-
-    // SAFETY: a context belongs to no thread; it is reached through `&mut Compressor` alone.
-    unsafe impl Send for Context {}
-
-    impl Drop for Context {
-        fn drop(&mut self) {
-            // SAFETY: the context came from ZSTD_createCCtx and nothing else frees it.
-            unsafe { zstd_sys::ZSTD_freeCCtx(self.0.as_ptr()) };
-        }
-    }
-
-    impl Context {
-        fn new() -> Option<Context> {
-            // SAFETY: no conditions; null says that memory is short.
-            NonNull::new(unsafe { zstd_sys::ZSTD_createCCtx() }).map(Context)
-        }
-
-        fn search(&mut self, with: Parameters) -> Result<(), Refused> {
-            self.reset()?;
-            self.set(ZSTD_c_compressionLevel, with.level)
-        }
 
         fn reset(&mut self) -> Result<(), Refused> {
             let what = ZSTD_ResetDirective::ZSTD_reset_session_and_parameters;
             // SAFETY: the context is alive.
-            accept(unsafe { zstd_sys::ZSTD_CCtx_reset(self.0.as_ptr(), what) }).map(drop)
+            accept(unsafe { zstd_sys::ZSTD_CCtx_reset(self.context.as_ptr(), what) }).map(drop)
         }
 
         fn set(&mut self, parameter: ZSTD_cParameter, value: c_int) -> Result<(), Refused> {
             // SAFETY: the context is alive; a value out of bounds is refused.
-            accept(unsafe { zstd_sys::ZSTD_CCtx_setParameter(self.0.as_ptr(), parameter, value) }).map(drop)
+            accept(unsafe { zstd_sys::ZSTD_CCtx_setParameter(self.context.as_ptr(), parameter, value) }).map(drop)
         }
     }
 

@@ -1,2 +1,137 @@
-//! x
-fn main() {}
+//! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `source`, `table`
+//! and `target`. No format is read here: that is the library's work.
+
+mod bench;
+mod completions;
+mod console;
+mod decode;
+mod demo;
+mod fault;
+mod info;
+mod man;
+mod options;
+mod sample;
+mod source;
+mod table;
+mod target;
+mod trace;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use serde::Serialize;
+
+use console::{Console, say};
+use fault::{Fault, Stop};
+
+/// Looks into, verifies and decodes tiles of single-cell counts, and makes realistic ones.
+///
+/// A PATH is a tile (.dct), the directory of a dataset, or - for a tile on standard input. Results go to standard
+/// output, everything else to standard error.
+#[derive(Parser, Debug)]
+#[command(name = "tilekern", version, max_term_width = 100, after_long_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+
+    /// Print results, and errors, as JSON (docs/json.md has the schemas)
+    #[arg(long, global = true, display_order = 100)]
+    json: bool,
+
+    /// No progress bar and no notes on standard error
+    #[arg(long, short, global = true, display_order = 101)]
+    quiet: bool,
+}
+
+const AFTER_HELP: &str = "\
+Exit code:
+  0    sound, done
+  1    unsound, or failed: unreadable, empty and unknown content, a full disk
+  2    wrong usage
+  130  interrupted (Ctrl-C, SIGTERM, SIGHUP); nothing is left half-written
+
+Environment:
+  TILEKERN_KERNEL  the kernels to use instead of this CPU's best: scalar, neon, avx2, avx512
+
+Examples:
+  tilekern sample counts --cells 1000       make a dataset of simulated counts
+  tilekern info counts                      what it is, how large, how it is cut
+  tilekern verify counts                    check every byte of it
+  tilekern decode counts -o counts.npz      to scipy's CSR";
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    Info(info::Args),
+    Verify(verify::Args),
+    Decode(decode::Args),
+    Sample(sample::Args),
+    Trace(trace::Args),
+    Demo(demo::Args),
+    Bench(bench::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+impl Verb {
+    fn run(self, console: &mut Console) -> Result<Verdict, Stop> {
+        match self {
+            Verb::Info(args) => info::run(&args, console),
+            Verb::Verify(args) => verify::run(&args, console),
+            Verb::Decode(args) => decode::run(&args, console),
+            Verb::Sample(args) => sample::run(&args, console),
+            Verb::Trace(args) => trace::run(&args, console),
+            Verb::Demo(args) => demo::run(&args, console),
+            Verb::Bench(args) => bench::run(&args, console),
+            Verb::Completions(args) => completions::run(&args, console),
+            Verb::Man(args) => man::run(&args, console),
+        }
+    }
+}
+
+/// What a verb found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Sound,
+    /// The verb did its work, and has told the faults that it found.
+    Unsound,
+}
+
+impl From<Verdict> for ExitCode {
+    fn from(verdict: Verdict) -> ExitCode {
+        ExitCode::from(match verdict {
+            Verdict::Sound => 0,
+            Verdict::Unsound => 1,
+        })
+    }
+}
+
+/// What every verb prints with `--json` where it fails.
+#[derive(Serialize)]
+struct Failure<'a> {
+    error: &'a Fault,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    target::handle_interrupts();
+    let mut console = Console::new(cli.json, cli.quiet);
+    let result = cli.verb.run(&mut console).and_then(|verdict| match console.flush() {
+        // A verdict is the same whether or not somebody reads it.
+        Err(Stop::ClosedPipe) => Ok(verdict),
+        flushed => flushed.map(|()| verdict),
+    });
+    target::yield_to_interrupt();
+    match result {
+        Ok(verdict) => verdict.into(),
+        Err(Stop::ClosedPipe) => Verdict::Sound.into(),
+        Err(Stop::Usage(message)) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
+        Err(Stop::Fault(fault)) => {
+            if !console.json || console.record(&Failure { error: &fault }).and_then(|()| console.flush()).is_err() {
+                say(format_args!("error: {fault}"));
+            }
+            Verdict::Unsound.into()
+        }
+    }
+}

@@ -156,7 +156,7 @@ fn agree(bytes: &[u8], lanes: &[Lane]) {
     match (&whole, &oracle) {
         (Outcome::Arrays { indptr, indices, values, .. }, Some(matrix)) => {
             assert_eq!((indptr, indices), (&matrix.indptr, &matrix.indices));
-            assert_eq!(values, bytemuck::cast_slice(&matrix.counts));
+            assert_eq!(values, bytemuck::cast_slice::<_, u8>(&matrix.counts));
         }
         (Outcome::Refused(_), None) => {}
         (whole, oracle) => panic!("{whole:?}, where the document gives {oracle:?}"),
@@ -215,5 +215,5 @@ fn is_part(part: &Outcome, whole: &oracle::Matrix, cells: Range<usize>, counts: 
     let wanted = usize::try_from(from).unwrap_or(0)..usize::try_from(to).unwrap_or(0);
     assert_eq!((indptr, &indices[..]), (&bounds, &whole.indices[wanted.clone()]));
     let expected = if counts { &whole.counts[wanted] } else { &[] };
-    assert_eq!(values, bytemuck::cast_slice(expected));
+    assert_eq!(values, bytemuck::cast_slice::<_, u8>(expected));
 }

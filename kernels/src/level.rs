@@ -93,12 +93,6 @@ pub(crate) mod x86 {
             }
             Features::try_new().map(Avx512)
         }
-
-        /// Runs `body` compiled for this level; it must be inlined to profit.
-        #[inline(always)]
-        pub(crate) fn vectorize<F: pulp::NullaryFnOnce>(self, body: F) -> F::Output {
-            self.0.vectorize(body)
-        }
     }
 }
 

@@ -3,6 +3,12 @@
 //! Sources lie in allocations of exactly their size, so that a sanitizer sees a read of one byte too many; results
 //! lie between canaries.
 
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the data are made here, from random bits"
+)]
+
 use std::fmt::Debug;
 
 use proptest::prelude::*;
@@ -58,7 +64,7 @@ impl Planes {
                 Content::Zeros => [0, 0],
                 Content::Max => [255, 255],
                 Content::Small => [1 + (bits % 20) as u8, 0],
-                Content::Rare if bits % 97 == 0 => [0, (bits >> 40) as u8 & (bits >> 48) as u8],
+                Content::Rare if bits.is_multiple_of(97) => [0, (bits >> 40) as u8 & (bits >> 48) as u8],
                 Content::Rare => [1 + (bits % 20) as u8, 0],
                 Content::Garbage => [bits as u8, (bits >> 8) as u8],
             };

@@ -176,6 +176,11 @@ struct Job {
 }
 
 impl Encoder {
+    /// The profile in use.
+    pub fn profile(&self) -> Profile {
+        self.settings.profile
+    }
+
     /// Settings to choose from.
     pub fn builder() -> EncoderBuilder {
         EncoderBuilder::default()
@@ -278,7 +283,7 @@ impl Job {
             }
         };
         worker.fill(matrix, starts, &self.cells, self.counts);
-        let made = worker.framer.frame(&worker.planes, profile, &mut self.frame).and_then(|()| {
+        let made = worker.framer.planes(&worker.planes, profile, &mut self.frame).and_then(|()| {
             if worker.exceptions.is_empty() {
                 self.exceptions.clear();
                 return Ok(());
@@ -286,7 +291,7 @@ impl Job {
             let (positions, payloads) = (worker.exceptions.iter().map(|e| e.0), worker.exceptions.iter().map(|e| e.1));
             worker.exception_bytes.clear();
             worker.exception_bytes.extend(positions.chain(payloads).flat_map(u32::to_le_bytes));
-            worker.framer.frame(&worker.exception_bytes, Profile::Plain(profile.zstd_level()), &mut self.exceptions)
+            worker.framer.plain(&worker.exception_bytes, profile, &mut self.exceptions)
         });
         self.failed = made.err().map(|refused| out_of_memory().caused_by(refused.name()));
         Some(worker)
@@ -336,7 +341,7 @@ impl Worker {
 }
 
 /// Passes a matrix that a tile can hold. Gives where its cells start in the arrays, and its counts for the report.
-fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
+pub(super) fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
     let &CsrView { n_genes, indptr, indices, values } = matrix;
     let bad = |kind, part| Err(Error::new(kind, part));
     if n_genes == 0 || n_genes > 1 << 31 {
@@ -539,7 +544,7 @@ mod tests {
         fn error(&self) -> Error {
             let mut out = vec![1, 2, 3];
             let error = Encoder::builder().build().unwrap().encode(&self.view(), &mut out).unwrap_err();
-            assert_eq!(out, [], "what an error leaves behind");
+            assert!(out.is_empty(), "what an error leaves behind");
             error
         }
     }

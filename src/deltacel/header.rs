@@ -5,7 +5,8 @@
 use crate::error::{Error, ErrorKind, Part};
 use crate::input::Input;
 
-pub(crate) const MAGIC: [u8; 8] = *b"DELTACEL";
+/// What a tile starts with.
+pub const MAGIC: [u8; 8] = *b"DELTACEL";
 pub(crate) const VERSION: u32 = 2;
 pub(crate) const HEADER_LEN: usize = 64;
 

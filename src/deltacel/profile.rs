@@ -5,7 +5,10 @@ use std::str::FromStr;
 
 use crate::error::{Error, ErrorKind, Part, Unsupported};
 use crate::input::Input;
-use crate::zstd::{Compressor, Decompressor, Parameters, Refused, Sequence};
+use crate::zstd::matches::Depth;
+use crate::zstd::parse::{Parse, Parser};
+use crate::zstd::prices::Nanosecond;
+use crate::zstd::{Compressor, Decompressor, Refused};
 
 /// How the frames of a tile are made. All are plain zstd, for any reader.
 ///
@@ -48,13 +51,16 @@ impl Profile {
         }
     }
 
-    /// Matches shorter than this are left out; tried in turn, the fewest bytes win.
-    fn thresholds(self) -> &'static [u32] {
+    /// The parses that are tried; the fewest bytes win.
+    fn parses(self) -> &'static [Parse] {
+        const fn cheapest(shortest: usize, strings: u32, passes: u32, nanosecond: i32) -> Parse {
+            Parse::Cheapest { depth: Depth { shortest, strings }, passes, nanosecond: Nanosecond(nanosecond) }
+        }
         match self {
-            Profile::Small => &[0, 6, 8, 10],
-            Profile::Balanced => &[12],
-            Profile::Fast => &[24],
-            Profile::Quick => &[16],
+            Profile::Small => const { &[cheapest(4, 256, 3, 64), cheapest(6, 256, 3, 128), cheapest(6, 256, 3, 256)] },
+            Profile::Balanced => const { &[cheapest(6, 64, 1, 320)] },
+            Profile::Fast => const { &[cheapest(8, 64, 1, 1536)] },
+            Profile::Quick => &[Parse::Greedy],
             Profile::Plain(_) => &[],
         }
     }
@@ -90,12 +96,14 @@ impl FromStr for Profile {
     }
 }
 
+/// Content below this is left to zstd: there is little to save, and blocks of its own cost bytes.
+const TINY: usize = 1024;
+
 /// Makes frames; reused for many.
 pub(crate) struct Framer {
     compressor: Compressor,
-    check: Decompressor,
-    parse: Vec<Sequence>,
-    steps: Vec<Sequence>,
+    decompressor: Decompressor,
+    parser: Parser,
     candidate: Vec<u8>,
     decoded: Vec<u8>,
 }
@@ -105,55 +113,48 @@ impl Framer {
     pub(crate) fn new() -> Option<Framer> {
         Some(Framer {
             compressor: Compressor::new()?,
-            check: Decompressor::new(),
-            parse: Vec::new(),
-            steps: Vec::new(),
+            decompressor: Decompressor::new(),
+            parser: Parser::default(),
             candidate: Vec::new(),
             decoded: Vec::new(),
         })
     }
 
-    /// Makes one frame of `content` and replaces the content of `out` by it.
-    pub(crate) fn frame(&mut self, content: &[u8], profile: Profile, out: &mut Vec<u8>) -> Result<(), Refused> {
-        let parameters = Parameters { level: profile.zstd_level() };
+    /// Makes one frame of two planes of the same length, and replaces the content of `out` by it.
+    pub(crate) fn planes(&mut self, planes: &[u8], profile: Profile, out: &mut Vec<u8>) -> Result<(), Refused> {
         out.clear();
-        if !profile.thresholds().is_empty() && self.compressor.parse(content, parameters, &mut self.parse).is_ok() {
-            for &shortest in profile.thresholds() {
-                without_short(&self.parse, shortest, &mut self.steps);
-                let made = self.compressor.assemble(content, &self.steps, parameters, &mut self.candidate);
-                if made.is_ok()
-                    && (out.is_empty() || self.candidate.len() < out.len())
-                    && decodes_to(&mut self.check, &self.candidate, content, &mut self.decoded)
-                {
+        if planes.len() >= TINY {
+            for &parse in profile.parses() {
+                if self.parsed(planes, parse) && (out.is_empty() || self.candidate.len() < out.len()) {
                     std::mem::swap(out, &mut self.candidate);
                 }
             }
         }
-        if out.is_empty() || profile == Profile::Small {
-            self.compressor.plain(content, parameters, &mut self.candidate)?;
+        let also: &[i32] = if profile == Profile::Small { &[19, 22] } else { &[] };
+        let instead = if out.is_empty() { Some(profile.zstd_level()) } else { None };
+        for &level in also.iter().chain(&instead) {
+            self.compressor.plain(planes, level, &mut self.candidate)?;
             if out.is_empty() || self.candidate.len() < out.len() {
                 std::mem::swap(out, &mut self.candidate);
             }
         }
         Ok(())
     }
-}
 
-/// The parse without its matches below a length: their bytes become literals of the next step.
-fn without_short(parse: &[Sequence], shortest: u32, out: &mut Vec<Sequence>) {
-    out.clear();
-    let mut literals = 0;
-    for step in parse {
-        if step.offset != 0 && step.matchLength < shortest {
-            literals += step.litLength + step.matchLength;
-        } else {
-            out.push(Sequence { litLength: step.litLength + std::mem::take(&mut literals), ..*step });
-        }
+    /// Makes a frame of any content as zstd does, and replaces the content of `out` by it.
+    pub(crate) fn plain(&mut self, content: &[u8], profile: Profile, out: &mut Vec<u8>) -> Result<(), Refused> {
+        self.compressor.plain(content, profile.zstd_level(), out)
     }
-}
 
-/// libzstd writes what it is told to: only a decode shows that a frame holds the content.
-fn decodes_to(check: &mut Decompressor, frame: &[u8], content: &[u8], scratch: &mut Vec<u8>) -> bool {
-    scratch.resize(content.len(), 0);
-    check.decode(Input::new(frame), scratch, Part::Object).is_ok() && scratch == content
+    /// Makes a candidate by such a parse. It counts only if it decodes to the planes, since libzstd writes what it is
+    /// told to.
+    fn parsed(&mut self, planes: &[u8], parse: Parse) -> bool {
+        let Some(steps) = self.parser.parse(planes, planes.len() / 2, parse) else { return false };
+        if self.compressor.assemble(planes, steps, &mut self.candidate).is_err() {
+            return false;
+        }
+        self.decoded.resize(planes.len(), 0);
+        let frame = Input::new(&self.candidate);
+        self.decompressor.decode(frame, &mut self.decoded, Part::Object).is_ok() && self.decoded == planes
+    }
 }

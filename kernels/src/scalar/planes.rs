@@ -50,7 +50,7 @@ pub fn counts_u16(lo: &[u8], hi: &[u8], out: &mut [u16], _store: Store) -> Count
 }
 
 #[inline(always)]
-fn counts<T>(lo: &[u8], hi: &[u8], out: &mut [T], widen: impl Fn(u16) -> T) -> CountsSeen {
+pub(crate) fn counts<T>(lo: &[u8], hi: &[u8], out: &mut [T], widen: impl Fn(u16) -> T) -> CountsSeen {
     let mut zero = false;
     for ((out, &lo), &hi) in out.iter_mut().zip(lo).zip(hi) {
         let count = u16::from_le_bytes([lo, hi]);

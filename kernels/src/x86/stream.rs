@@ -8,7 +8,7 @@ use core::arch::x86_64::{__m512i, _mm_sfence};
 use bytemuck::Pod;
 
 use crate::blocks::{by_blocks, cells};
-use crate::{CountsSeen, Store};
+use crate::{CountsSeen, Store, scalar};
 
 /// A line of the caches.
 pub(crate) type Line = __m512i;
@@ -27,40 +27,54 @@ pub(crate) fn fence() {
     unsafe { _mm_sfence() }
 }
 
-/// Two planes to counts, `N` of which fill a line.
+/// Two planes to counts in blocks of `N` values, which fill `LINES` lines, as `store` asks. What is no whole block
+/// goes through the plain loop; the evidence is that of these parts alone.
 #[inline(always)]
-pub(crate) fn counts<const N: usize, T: Pod>(
+pub(crate) fn counts<const N: usize, const LINES: usize, T: Pod>(
+    (lo, hi, out): (&[u8], &[u8], &mut [T]),
+    store: Store,
+    widen: impl Fn(u16) -> T,
+    mut block: impl FnMut(&[u8; N], &[u8; N]) -> [T; N],
+    line: impl Fn(&mut Line, &[u8; 64]),
+) -> CountsSeen {
+    if !streams(store, out.len()) {
+        return cached_counts(lo, hi, out, widen, block);
+    }
+    let (head, lines, tail) = bytemuck::pod_align_to_mut::<T, Line>(out);
+    let (blocks, lines) = lines.as_chunks_mut::<LINES>();
+    let (lo_head, lo) = lo.split_at(head.len());
+    let (hi_head, hi) = hi.split_at(head.len());
+    let (lo_blocks, lo) = lo.split_at(blocks.len() * N);
+    let (hi_blocks, hi) = hi.split_at(blocks.len() * N);
+    let (lo_lines, lo_tail) = lo.split_at(lo.len() - tail.len());
+    let (hi_lines, hi_tail) = hi.split_at(hi.len() - tail.len());
+    for ((to, lo), hi) in blocks.iter_mut().zip(lo_blocks.as_chunks().0).zip(hi_blocks.as_chunks().0) {
+        let counts = block(lo, hi);
+        for (to, from) in to.iter_mut().zip(bytemuck::bytes_of(&counts).as_chunks().0) {
+            line(to, from);
+        }
+    }
+    fence();
+    let mut seen = cached_counts(lo_head, hi_head, head, &widen, &mut block);
+    seen.zero |= cached_counts(lo_lines, hi_lines, bytemuck::cast_slice_mut(lines), &widen, &mut block).zero;
+    seen.zero |= cached_counts(lo_tail, hi_tail, tail, &widen, &mut block).zero;
+    seen
+}
+
+#[inline(always)]
+fn cached_counts<const N: usize, T>(
     lo: &[u8],
     hi: &[u8],
     out: &mut [T],
     widen: impl Fn(u16) -> T,
-    line: impl Fn(&mut Line, &[u8; 64]),
+    mut block: impl FnMut(&[u8; N], &[u8; N]) -> [T; N],
 ) -> CountsSeen {
-    let n = out.len();
-    let (head, lines, tail) = bytemuck::pod_align_to_mut::<T, Line>(out);
-    let ends = [(0, head), (n - tail.len(), tail)];
-    let (lo_body, hi_body) = (&lo[ends[0].1.len()..ends[1].0], &hi[ends[0].1.len()..ends[1].0]);
-    let mut least = [u8::MAX; N];
-    for ((to, lo), hi) in lines.iter_mut().zip(lo_body.as_chunks::<N>().0).zip(hi_body.as_chunks::<N>().0) {
-        let mut counts = [T::zeroed(); N];
-        for i in 0..N {
-            least[i] = least[i].min(lo[i] | hi[i]);
-            counts[i] = widen(u16::from_le_bytes([lo[i], hi[i]]));
-        }
-        if let Some(counts) = bytemuck::bytes_of(&counts).first_chunk() {
-            line(to, counts);
-        }
+    let ((lo, lo_rest), (hi, hi_rest)) = (lo.as_chunks(), hi.as_chunks());
+    let (out, out_rest) = out.as_chunks_mut();
+    for ((out, lo), hi) in out.iter_mut().zip(lo).zip(hi) {
+        *out = block(lo, hi);
     }
-    fence();
-    let mut seen = CountsSeen { zero: least.contains(&0) };
-    for (at, out) in ends {
-        for (i, out) in out.iter_mut().enumerate() {
-            let count = u16::from_le_bytes([lo[at + i], hi[at + i]]);
-            seen.zero |= count == 0;
-            *out = widen(count);
-        }
-    }
-    seen
+    scalar::planes::counts(lo_rest, hi_rest, out_rest, widen)
 }
 
 /// [`by_blocks`], around the caches. The cells go to one stage while the lines of the other leave for memory, a few
@@ -72,7 +86,7 @@ pub(crate) fn gaps<const W: usize, S: Copy>(
     (mut lo, mut hi, mut bounds, mut out): (&[u8], &[u8], &[i64], &mut [i32]),
     state: &mut S,
     begin: impl Fn(&mut S),
-    block: impl Fn(&mut S, &[u8; W], &[u8; W], usize) -> [i32; W],
+    block: impl Fn(&mut S, &[u8; W], &[u8; W], u8) -> [i32; W],
     end: impl Fn(&S) -> u64,
     line: impl Fn(&mut Line, &[u8; 64]),
 ) -> u64 {

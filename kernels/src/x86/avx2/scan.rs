@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
-use super::planes::store_line;
+use super::planes::{store_line, widened};
 use crate::blocks::by_blocks;
 use crate::x86::stream;
 use crate::{GapsSeen, Store};
@@ -65,10 +65,10 @@ fn end(run: &Run) -> u64 {
 /// The scan runs over the 16 sums of neighbours; an even place's index is then its pair's less the odd gap.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 #[inline]
-fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: usize) -> [__m256i; 4] {
+fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: u8) -> [__m256i; 4] {
     let zero = _mm256_setzero_si256();
     let places = must_cast(PLACES);
-    let valid = _mm256_cmpgt_epi8(_mm256_set1_epi8(len as i8), places);
+    let valid = _mm256_cmpgt_epi8(_mm256_set1_epi8(len.cast_signed()), places);
     let lo = _mm256_and_si256(valid, lo);
     let hi = _mm256_and_si256(valid, hi);
     run.lo_sums = _mm256_add_epi64(run.lo_sums, _mm256_sad_epu8(lo, zero));
@@ -93,22 +93,14 @@ fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: usize) -> [__m256i; 4] {
     let after_even = _mm256_sub_epi16(after_odd, odd);
     run.carry = _mm256_add_epi16(run.carry, _mm256_add_epi16(own, other));
 
-    // Eights of places: 0 and 2 in the halves of the first register, 1 and 3 in those of the second.
-    let even_eights = _mm256_unpacklo_epi16(after_even, after_odd);
-    let odd_eights = _mm256_unpackhi_epi16(after_even, after_odd);
-    [
-        _mm256_cvtepu16_epi32(_mm256_castsi256_si128(even_eights)),
-        _mm256_cvtepu16_epi32(_mm256_castsi256_si128(odd_eights)),
-        _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(even_eights)),
-        _mm256_cvtepu16_epi32(_mm256_extracti128_si256::<1>(odd_eights)),
-    ]
+    widened([_mm256_unpacklo_epi16(after_even, after_odd), _mm256_unpackhi_epi16(after_even, after_odd)])
 }
 
 const PLACES: [i8; 32] = {
     let mut places = [0; 32];
-    let mut i = 0;
+    let mut i = 0u8;
     while i < 32 {
-        places[i] = i as i8;
+        places[i as usize] = i.cast_signed();
         i += 1;
     }
     places

@@ -1,0 +1,84 @@
+//! Cases that take turns, and the rows that they give.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// One way to decode the data of a case.
+pub struct Entry<'a> {
+    pub case: &'static str,
+    /// A kernel level of tilekern, or a crate and its version.
+    pub decoder: String,
+    /// Bytes that it reads.
+    pub bytes: usize,
+    pub run: Box<dyn FnMut() + 'a>,
+}
+
+/// A result: values per second, and against tilekern's best of the same case.
+pub struct Row {
+    case: &'static str,
+    decoder: String,
+    bytes: usize,
+    m_values_per_s: f64,
+    x_tilekern: f64,
+}
+
+impl Row {
+    pub fn to_json(&self) -> Value {
+        json!({
+            "case": self.case,
+            "decoder": self.decoder,
+            "bytes": self.bytes,
+            "m_values_per_s": self.m_values_per_s,
+            "x_tilekern": self.x_tilekern,
+        })
+    }
+}
+
+/// Times entries of one case, each once a round. The first is what the others are compared with.
+pub fn compare(values: usize, rounds: usize, entries: &mut [Entry<'_>]) -> Vec<Row> {
+    let mut times = vec![Vec::new(); entries.len()];
+    for entry in entries.iter_mut() {
+        (entry.run)();
+    }
+    for _ in 0..rounds {
+        for (entry, times) in entries.iter_mut().zip(&mut times) {
+            let start = cpu_time();
+            black_box((entry.run)());
+            times.push((cpu_time() - start).as_secs_f64());
+        }
+    }
+    let median = |mut values: Vec<f64>| {
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    let first = times[0].clone();
+    entries
+        .iter()
+        .zip(times)
+        .map(|(entry, times)| Row {
+            case: entry.case,
+            decoder: entry.decoder.clone(),
+            bytes: entry.bytes,
+            x_tilekern: median(times.iter().zip(&first).map(|(time, first)| time / first).collect()),
+            m_values_per_s: values as f64 / 1e6 / median(times),
+        })
+        .collect()
+}
+
+/// CPU time of this thread.
+fn cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.cast_unsigned(), u32::try_from(now.tv_nsec).expect("nanoseconds"))
+}
+
+pub fn print(rows: &[Row]) {
+    println!("{:<12} {:<34} {:>12} {:>12} {:>18}", "case", "decoder", "bytes", "M values/s", "time / tilekern");
+    for row in rows {
+        println!(
+            "{:<12} {:<34} {:>12} {:>12.1} {:>18.2}",
+            row.case, row.decoder, row.bytes, row.m_values_per_s, row.x_tilekern
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! What ends a verb early, and the record of a fault as people and programs get it.
+
+use std::path::Path;
+use std::{fmt, io};
+
+use serde::Serialize;
+use tilekern::{Error, ErrorKind, Part};
+
+/// One fault. Its `Display` is one line; as JSON it is the `error` object of every verb.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fault {
+    /// A stable lower-case word.
+    pub kind: &'static str,
+    /// Absolute byte offset in the object.
+    pub offset: Option<u64>,
+    pub part: Option<String>,
+    pub path: Option<String>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault that the library does not know of.
+    pub fn new(kind: &'static str, path: &Path, message: impl Into<String>) -> Fault {
+        Fault { kind, offset: None, part: None, path: Some(text(path)), message: message.into() }
+    }
+
+    /// The fault, in `path` unless it names one itself.
+    pub fn of(error: Error, path: &Path) -> Fault {
+        error.in_path(path).into()
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Fault {
+        let mut message = error.message();
+        if let Some(index) = error.value_index() {
+            message = format!("value {index}: {message}");
+        }
+        if let Some(advice) = advice(&error) {
+            message = format!("{message}; {advice}");
+        }
+        Fault {
+            kind: error.kind().name(),
+            offset: error.offset(),
+            part: (error.part() != Part::Object).then(|| error.part().to_string()),
+            path: error.path().map(text),
+            message,
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(path) = &self.path {
+            write!(f, "{path}: ")?;
+        }
+        match (&self.part, self.offset) {
+            (Some(part), Some(offset)) => write!(f, "{part} at byte {offset}: ")?,
+            (Some(part), None) => write!(f, "{part}: ")?,
+            (None, Some(offset)) => write!(f, "byte {offset}: ")?,
+            (None, None) => {}
+        }
+        write!(f, "{} [{}]", self.message, self.kind)
+    }
+}
+
+/// A path as text; what is not UTF-8 in it is replaced.
+fn text(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// What to do about damage, where the library's message only says what is wrong.
+fn advice(error: &Error) -> Option<&'static str> {
+    let asked_for = matches!(error.part(), Part::Cells | Part::Kernels | Part::Option(_) | Part::Buffer(_));
+    match error.kind() {
+        _ if asked_for => None,
+        ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path; inside a dataset, fetch the file again"),
+        ErrorKind::BadMagic => Some("check the path, or name the kind with --as"),
+        ErrorKind::Reserved { .. }
+        | ErrorKind::Inconsistent { .. }
+        | ErrorKind::OutOfRange { .. }
+        | ErrorKind::Misaligned { .. }
+        | ErrorKind::Frame(_)
+        | ErrorKind::RepeatedGene
+        | ErrorKind::ZeroCount
+        | ErrorKind::NotExcepted { .. }
+        | ErrorKind::Syntax(_)
+        | ErrorKind::Missing
+        | ErrorKind::WrongType => Some("damaged or made by a faulty writer: fetch it again, or write it anew"),
+        _ => None,
+    }
+}
+
+/// Why a verb ended early.
+#[derive(Debug)]
+pub enum Stop {
+    Fault(Fault),
+    /// A wrong use of the command that its parser cannot see.
+    Usage(String),
+    /// Nobody reads what is written any more.
+    ClosedPipe,
+}
+
+impl Stop {
+    /// A failed write to `path`.
+    pub fn write(error: io::Error, path: &Path) -> Stop {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Stop::ClosedPipe,
+            _ => Error::io(error, path).into(),
+        }
+    }
+
+    /// Names the file in which a fault lies, unless one is named already.
+    #[must_use]
+    pub fn in_path(self, path: &Path) -> Stop {
+        match self {
+            Stop::Fault(fault @ Fault { path: None, .. }) => Stop::Fault(Fault { path: Some(text(path)), ..fault }),
+            other => other,
+        }
+    }
+}
+
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Stop {
+        Stop::Fault(fault)
+    }
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Fault(error.into())
+    }
+}

@@ -1,0 +1,361 @@
+//! `tilekern info`: what something is, how large, and how it is cut.
+
+use indicatif::HumanCount;
+use serde::Serialize;
+use tilekern::deltacel::Tile;
+use tilekern::{Limits, Stream};
+
+use crate::Verdict;
+use crate::console::Console;
+use crate::fault::Stop;
+use crate::source::{Input, Source};
+use crate::table::{Align, Table};
+
+/// Rows of a table that are shown to people who do not ask for all.
+const ROWS: usize = 40;
+
+/// Tell what a tile or dataset is: sizes, chunks, exceptions, settings
+///
+/// Checks headers, tables and CRCs; what the frames hold is for `verify`.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  tilekern info counts                       a dataset
+  tilekern info counts/tiles/tile_000000.dct one tile, chunk by chunk
+  tilekern info counts --json | jq .nnz")]
+pub struct Args {
+    #[command(flatten)]
+    input: Input,
+
+    /// Show every chunk or tile, not only the first 40
+    #[arg(long)]
+    all: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Record<'a> {
+    path: &'a str,
+    kind: &'static str,
+    n_cells: u64,
+    n_genes: u32,
+    #[serde(flatten)]
+    totals: Totals,
+    bytes_per_cell: Option<f64>,
+    bytes_per_nonzero: Option<f64>,
+    /// A tile does not state them.
+    encoder: Option<EncoderRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chunks: Option<Vec<ChunkRecord>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dataset: Option<DatasetRecord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tiles: Option<Vec<TileRecord>>,
+}
+
+/// What a dataset's manifest says of its writer's settings.
+#[derive(Serialize)]
+struct EncoderRecord {
+    n_chunks: Option<i64>,
+    zstd_level: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct DatasetRecord {
+    tile_size: u64,
+    n_tiles: u32,
+    has_gene_order: bool,
+    has_var_names: bool,
+    has_var_table: bool,
+    has_obs: bool,
+}
+
+#[derive(Serialize)]
+struct ChunkRecord {
+    chunk: u32,
+    cells: [u64; 2],
+    nnz: u64,
+    stream_bytes: Streams,
+    exceptions: Exceptions,
+}
+
+#[derive(Serialize)]
+struct TileRecord {
+    tile: u32,
+    cells: [u64; 2],
+    #[serde(flatten)]
+    totals: Totals,
+}
+
+/// Sizes that add up over tiles.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Totals {
+    nnz: u64,
+    bytes: u64,
+    n_chunks: u64,
+    indptr_bytes: u64,
+    stream_bytes: Streams,
+    exceptions: Exceptions,
+}
+
+/// Bytes of the frames.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Streams {
+    gaps: u64,
+    vals: u64,
+    gexc: u64,
+    vexc: u64,
+}
+
+/// Values above 65535.
+#[derive(Clone, Copy, Default, Serialize)]
+struct Exceptions {
+    gaps: u64,
+    counts: u64,
+}
+
+/// Sizes that a file states can be beyond all measure.
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
+impl Streams {
+    /// All of them.
+    fn sum(&self) -> u64 {
+        [self.gaps, self.vals, self.gexc, self.vexc].into_iter().fold(0, u64::saturating_add)
+    }
+
+    fn add(&mut self, other: Streams) {
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.vals, other.vals);
+        add(&mut self.gexc, other.gexc);
+        add(&mut self.vexc, other.vexc);
+    }
+}
+
+impl Exceptions {
+    fn add(&mut self, other: Exceptions) {
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.counts, other.counts);
+    }
+}
+
+impl Totals {
+    fn of(tile: &Tile<'_>, chunks: &[ChunkRecord]) -> Totals {
+        let mut totals = Totals {
+            nnz: tile.nnz(),
+            bytes: tile.size(),
+            n_chunks: tile.n_chunks().into(),
+            indptr_bytes: 8 * (tile.n_cells() as u64 + 1),
+            ..Totals::default()
+        };
+        for chunk in chunks {
+            totals.stream_bytes.add(chunk.stream_bytes);
+            totals.exceptions.add(chunk.exceptions);
+        }
+        totals
+    }
+
+    fn add(&mut self, other: Totals) {
+        add(&mut self.nnz, other.nnz);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.n_chunks, other.n_chunks);
+        add(&mut self.indptr_bytes, other.indptr_bytes);
+        self.stream_bytes.add(other.stream_bytes);
+        self.exceptions.add(other.exceptions);
+    }
+}
+
+fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
+    let record = |n| {
+        let chunk = tile.chunk(n);
+        let bytes = |stream| chunk.span(stream).1;
+        ChunkRecord {
+            chunk: n,
+            cells: [chunk.cells.start, chunk.cells.end],
+            nnz: chunk.nnz(),
+            stream_bytes: Streams {
+                gaps: bytes(Stream::Gaps),
+                vals: bytes(Stream::Vals),
+                gexc: bytes(Stream::Gexc),
+                vexc: bytes(Stream::Vexc),
+            },
+            exceptions: Exceptions {
+                gaps: tile.n_exceptions(&chunk, Stream::Gexc),
+                counts: tile.n_exceptions(&chunk, Stream::Vexc),
+            },
+        }
+    };
+    (0..tile.n_chunks()).map(record).collect()
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
+    let source = Source::open(&args.input, &Limits::default())?;
+    let path = source.path().to_string_lossy();
+    let (n_cells, n_genes) = source.shape()?;
+    let mut record = Record {
+        path: &path,
+        kind: source.kind(),
+        n_cells,
+        n_genes,
+        totals: Totals::default(),
+        bytes_per_cell: None,
+        bytes_per_nonzero: None,
+        encoder: None,
+        chunks: None,
+        dataset: None,
+        tiles: None,
+    };
+    match &source {
+        Source::Tile(..) => source.each_tile(&(0..n_cells), |tile, _| {
+            let chunks = chunks(tile);
+            record.totals = Totals::of(tile, &chunks);
+            record.chunks = Some(chunks);
+            Ok(())
+        })?,
+        Source::Dataset(_, dataset) => {
+            let manifest = dataset.manifest();
+            record.encoder = Some(EncoderRecord { n_chunks: manifest.n_chunks(), zstd_level: manifest.zstd_level() });
+            record.dataset = Some(DatasetRecord {
+                tile_size: manifest.tile_size(),
+                n_tiles: manifest.n_tiles(),
+                has_gene_order: manifest.has_gene_order(),
+                has_var_names: manifest.has_var_names(),
+                has_var_table: manifest.has_var_table(),
+                has_obs: manifest.obs().is_some(),
+            });
+            record.tiles = Some(tiles(&source, &mut record.totals, console)?);
+        }
+    }
+    record.bytes_per_cell = ratio(record.totals.bytes, n_cells);
+    record.bytes_per_nonzero = ratio(record.totals.bytes, record.totals.nnz);
+    if console.json {
+        console.record(&record)?
+    } else {
+        print(&record, args.all, console)?
+    }
+    Ok(Verdict::Sound)
+}
+
+/// Each tile of a dataset; `sum` gets their sum.
+fn tiles(source: &Source, sum: &mut Totals, console: &Console) -> Result<Vec<TileRecord>, Stop> {
+    let (n_cells, _) = source.shape()?;
+    let progress = console.progress(source.tiles_of(&(0..n_cells)).len() as u64, "opening tiles");
+    let mut tiles: Vec<TileRecord> = Vec::new();
+    source.each_tile(&(0..n_cells), |tile, cells| {
+        let start = tiles.last().map_or(0, |last| last.cells[1]);
+        let totals = Totals::of(tile, &chunks(tile));
+        sum.add(totals);
+        let n = u32::try_from(tiles.len()).unwrap_or(u32::MAX);
+        tiles.push(TileRecord { tile: n, cells: [start, start + cells.len() as u64], totals });
+        progress.inc(1);
+        Ok(())
+    })?;
+    progress.finish_and_clear();
+    Ok(tiles)
+}
+
+fn ratio(bytes: u64, things: u64) -> Option<f64> {
+    (things > 0).then(|| bytes as f64 / things as f64)
+}
+
+fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), Stop> {
+    let Record { totals, n_cells, n_genes, .. } = record;
+    console.line(format_args!("{}: {}", record.path, record.kind.replace('_', " ").replace("deltacel", "DELTACEL")))?;
+    let mut facts = Table::new([("", Align::Left), ("", Align::Right), ("", Align::Left)]);
+    let count = |n: u64| HumanCount(n).to_string();
+    let share = |bytes: u64| match totals.bytes {
+        0 => String::new(),
+        all => format!("{:.1} %", 100.0 * bytes as f64 / all as f64),
+    };
+    let each = |value: Option<f64>, what| value.map_or_else(String::new, |value| format!("{value:.3} per {what}"));
+    facts.row(["cells".into(), count(*n_cells), String::new()]);
+    facts.row(["genes".into(), count((*n_genes).into()), String::new()]);
+    let per_cell = each(ratio(totals.nnz, *n_cells), "cell");
+    facts.row(["nonzeros".into(), count(totals.nnz), per_cell]);
+    let sizes = [each(record.bytes_per_cell, "cell"), each(record.bytes_per_nonzero, "nonzero")];
+    facts.row(["bytes".into(), count(totals.bytes), sizes.join(", ").trim_matches([',', ' ']).to_owned()]);
+    let streams = totals.stream_bytes;
+    facts.row(["  of genes".into(), count(streams.gaps), share(streams.gaps)]);
+    facts.row(["  of counts".into(), count(streams.vals), share(streams.vals)]);
+    let exceptions = streams.gexc + streams.vexc;
+    facts.row(["  of exceptions".into(), count(exceptions), share(exceptions)]);
+    facts.row(["  of cell bounds".into(), count(totals.indptr_bytes), share(totals.indptr_bytes)]);
+    let above = "above 65,535";
+    facts.row(["exceptions".into(), count(totals.exceptions.counts), format!("counts {above}")]);
+    facts.row([String::new(), count(totals.exceptions.gaps), format!("gaps between genes {above}")]);
+    facts.row(["chunks".into(), count(totals.n_chunks), String::new()]);
+    if let Some(dataset) = &record.dataset {
+        let cells = format!("of {} cells", count(dataset.tile_size));
+        facts.row(["tiles".into(), count(dataset.n_tiles.into()), cells]);
+    }
+    if let Some(encoder) = &record.encoder {
+        let stated = |value: Option<i64>| value.map_or_else(|| "not stated".to_owned(), |value| value.to_string());
+        facts.row(["written with".into(), stated(encoder.zstd_level), "as zstd level".into()]);
+        facts.row([String::new(), stated(encoder.n_chunks), "chunks for each tile".into()]);
+    }
+    for line in facts.lines().skip(1) {
+        console.line(line)?;
+    }
+    if let Some(chunks) = &record.chunks {
+        let rows = chunks.iter().map(|c| (u64::from(c.chunk), c.cells, c.nnz, None, c.stream_bytes, c.exceptions));
+        print_parts("chunk", rows, all, console)?;
+    }
+    if let Some(dataset) = &record.dataset {
+        let sides = [
+            ("gene order", dataset.has_gene_order),
+            ("gene names", dataset.has_var_names),
+            ("gene table", dataset.has_var_table),
+            ("cell table", dataset.has_obs),
+        ];
+        let has: Vec<_> = sides.into_iter().filter(|&(_, has)| has).map(|(name, _)| name).collect();
+        console
+            .line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
+    }
+    if let Some(tiles) = &record.tiles {
+        let rows = tiles.iter().map(|TileRecord { tile, cells, totals: t }| {
+            (u64::from(*tile), *cells, t.nnz, Some(t.bytes), t.stream_bytes, t.exceptions)
+        });
+        print_parts("tile", rows, all, console)?;
+    }
+    Ok(())
+}
+
+/// Number, cells, nonzeros, bytes in all where they are known, bytes of the frames, exceptions.
+type Row = (u64, [u64; 2], u64, Option<u64>, Streams, Exceptions);
+
+fn print_parts(
+    what: &str,
+    rows: impl ExactSizeIterator<Item = Row>,
+    all: bool,
+    console: &mut Console,
+) -> Result<(), Stop> {
+    let columns = [what, "cells", "nonzeros", "bytes", "gene bytes", "count bytes", "exceptions", "per nonzero"];
+    let mut table = Table::new(columns.map(|column| (column, Align::Right)));
+    let count = |n: u64| HumanCount(n).to_string();
+    let hidden = if all { 0 } else { rows.len().saturating_sub(ROWS) };
+    let shown = rows.len() - hidden;
+    for (n, cells, nnz, bytes, streams, exceptions) in rows.take(shown) {
+        let bytes = bytes.unwrap_or(streams.sum());
+        table.row([
+            n.to_string(),
+            format!("{}..{}", cells[0], cells[1]),
+            count(nnz),
+            count(bytes),
+            count(streams.gaps),
+            count(streams.vals),
+            count(exceptions.gaps + exceptions.counts),
+            ratio(bytes, nnz).map_or_else(String::new, |ratio| format!("{ratio:.3}")),
+        ]);
+    }
+    if shown > 0 {
+        console.line("")?;
+    }
+    for line in table.lines().filter(|_| shown > 0) {
+        console.line(line)?;
+    }
+    if hidden > 0 {
+        console.line(format_args!("{hidden} more; --all shows them"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,224 @@
+//! What a PATH names, and reading it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use tilekern::deltacel::dataset::{Dataset, TileBuffer};
+use tilekern::deltacel::{MAGIC, Tile};
+use tilekern::{Error, ErrorKind, Limit, Limits, Part, Unsupported};
+
+use crate::fault::{Fault, Stop};
+
+/// The PATH that means standard input or output.
+pub const STDIO: &str = "-";
+
+/// What `--json` calls the kinds of things that can be read.
+const TILE: &str = "deltacel_tile";
+const DATASET: &str = "deltacel_dataset";
+
+/// A PATH and what it is to be read as.
+#[derive(clap::Args, Debug, Clone)]
+pub struct Input {
+    /// A tile (.dct), the directory of a dataset, or - for a tile on standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    #[command(flatten)]
+    pub format: As,
+}
+
+/// The format that the user states.
+#[derive(clap::Args, Debug, Clone, Copy)]
+pub struct As {
+    /// Read it as this format, whatever its first bytes and its name say
+    #[arg(id = "as", long = "as", value_name = "FORMAT")]
+    pub format: Option<Format>,
+}
+
+/// The formats that the command tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Deltacel,
+    Parquet,
+    Mlt,
+}
+
+impl Format {
+    /// The format whose magic bytes an object starts with, else the one that has its file name extension.
+    fn of(path: &Path, start: &[u8]) -> Option<Format> {
+        let magic = [(&MAGIC[..], Format::Deltacel), (b"PAR1", Format::Parquet)];
+        let extension = [("dct", Format::Deltacel), ("parquet", Format::Parquet), ("mlt", Format::Mlt)];
+        let known = magic.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, format)| format);
+        known.or_else(|| {
+            let found = path.extension()?.to_str()?;
+            extension.into_iter().find(|(name, _)| found.eq_ignore_ascii_case(name)).map(|(_, format)| format)
+        })
+    }
+}
+
+/// What a PATH turned out to be.
+pub enum Found {
+    /// The bytes of a tile, unchecked.
+    Tile(Vec<u8>),
+    /// A directory, which is that of a dataset if it is anything.
+    Dataset,
+}
+
+impl Found {
+    /// Looks at `path`, and reads it unless it is a directory.
+    pub fn at(path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
+        if path != Path::new(STDIO) && path.is_dir() {
+            return match stated.format {
+                None | Some(Format::Deltacel) => Ok(Found::Dataset),
+                Some(other) => Err(not_yet(path, other)),
+            };
+        }
+        let bytes = read(path, limits).map_err(|error| Fault::of(error, path))?;
+        match stated.format.or_else(|| Format::of(path, &bytes)) {
+            Some(Format::Deltacel) => Ok(Found::Tile(bytes)),
+            Some(other) => Err(not_yet(path, other)),
+            None => {
+                let error = Error::new(ErrorKind::Unsupported(Unsupported::Content), Part::Object);
+                let error = if bytes.is_empty() { error.caused_by("it is empty") } else { error };
+                Err(Fault::of(error, path))
+            }
+        }
+    }
+
+    /// Its kind, in one word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Found::Tile(_) => TILE,
+            Found::Dataset => DATASET,
+        }
+    }
+}
+
+/// Cells that can be read.
+pub enum Source {
+    /// The bytes of one tile.
+    Tile(PathBuf, Vec<u8>),
+    Dataset(PathBuf, Dataset),
+}
+
+impl Source {
+    /// Finds out what a PATH is, and reads a tile or opens a dataset.
+    pub fn open(input: &Input, limits: &Limits) -> Result<Source, Fault> {
+        let path = input.path.clone();
+        match Found::at(&path, input.format, limits)? {
+            Found::Tile(bytes) => Ok(Source::Tile(path, bytes)),
+            Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
+                Ok(dataset) => Ok(Source::Dataset(path, dataset)),
+                Err(error) => Err(Fault::of(error, &path)),
+            },
+        }
+    }
+
+    /// The path by which it was asked for.
+    pub fn path(&self) -> &Path {
+        match self {
+            Source::Tile(path, _) | Source::Dataset(path, _) => path,
+        }
+    }
+
+    /// Its kind, in one word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Source::Tile(..) => TILE,
+            Source::Dataset(..) => DATASET,
+        }
+    }
+
+    /// Cells and genes.
+    pub fn shape(&self) -> Result<(u64, u32), Fault> {
+        match self {
+            Source::Tile(path, bytes) => {
+                let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
+                Ok((tile.n_cells() as u64, tile.n_genes()))
+            }
+            Source::Dataset(_, dataset) => Ok((dataset.n_cells(), dataset.n_genes())),
+        }
+    }
+
+    /// Which tiles hold the cells of a range.
+    pub fn tiles_of(&self, cells: &Range<u64>) -> Range<u32> {
+        match self {
+            Source::Tile(..) => 0..1,
+            Source::Dataset(_, dataset) => {
+                let tile = |cell| dataset.manifest().locate(cell).map_or(dataset.n_tiles(), |(tile, _)| tile);
+                if cells.is_empty() { 0..0 } else { tile(cells.start)..tile(cells.end - 1) + 1 }
+            }
+        }
+    }
+
+    /// Opens the tiles that hold the cells of a range, one after the other, and hands each over with its cells that are
+    /// in the range, numbered within the tile.
+    pub fn each_tile(
+        &self,
+        cells: &Range<u64>,
+        mut visit: impl FnMut(&Tile<'_>, Range<usize>) -> Result<(), Stop>,
+    ) -> Result<(), Stop> {
+        match self {
+            Source::Tile(path, bytes) => {
+                let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
+                visit(&tile, local(cells, 0, &tile)).map_err(|stop| stop.in_path(path))
+            }
+            Source::Dataset(_, dataset) => {
+                let mut buffer = TileBuffer::new();
+                for n in self.tiles_of(cells) {
+                    let tile = dataset.tile(n, &mut buffer)?;
+                    let first = u64::from(n) * dataset.manifest().tile_size();
+                    visit(&tile, local(cells, first, &tile)).map_err(|stop| stop.in_path(&dataset.tile_path(n)))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The cells of a range which a tile has, numbered within the tile, whose first is `first`.
+fn local(cells: &Range<u64>, first: u64, tile: &Tile<'_>) -> Range<usize> {
+    let within = |cell: u64| usize::try_from(cell.saturating_sub(first)).unwrap_or(usize::MAX).min(tile.n_cells());
+    within(cells.start)..within(cells.end)
+}
+
+fn not_yet(path: &Path, format: Format) -> Fault {
+    let name = match format {
+        Format::Deltacel => "DELTACEL",
+        Format::Parquet => "Parquet",
+        Format::Mlt => "MLT",
+    };
+    let message = format!("this version of tilekern cannot read {name}; it reads DELTACEL tiles and datasets");
+    Fault::new("unsupported", path, message)
+}
+
+/// Reads a file of any kind, or standard input, up to the limit.
+fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, Error> {
+    let limit = limits.max_input_bytes;
+    let too_long = |needed| {
+        let kind = ErrorKind::LimitExceeded { needed, limit, what: Limit::InputBytes };
+        Err(Error::new(kind, Part::Object))
+    };
+    let io = |error| Error::io(error, path);
+    let (input, len): (Box<dyn Read>, u64) = if path == Path::new(STDIO) {
+        (Box::new(io::stdin().lock()), 0)
+    } else {
+        let file = File::open(path).map_err(io)?;
+        let len = file.metadata().map_err(io)?.len();
+        (Box::new(file), len)
+    };
+    if len > limit {
+        return too_long(len);
+    }
+    let mut bytes = Vec::new();
+    let reserved = usize::try_from(len).ok().map(|len| bytes.try_reserve_exact(len));
+    if !matches!(reserved, Some(Ok(()))) {
+        return Err(io(io::ErrorKind::OutOfMemory.into()));
+    }
+    // One byte more than allowed tells a stream that is too long from one that just fits.
+    let read = input.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(io)?;
+    if read as u64 > limit { too_long(read as u64) } else { Ok(bytes) }
+}

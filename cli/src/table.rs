@@ -1,0 +1,60 @@
+//! Tables of text with aligned columns.
+
+/// How a column is aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Align {
+    Left,
+    Right,
+}
+
+/// Rows under headings. Columns are as wide as their widest cell and two spaces apart.
+#[derive(Debug)]
+pub struct Table<const N: usize> {
+    align: [Align; N],
+    rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    pub fn new(columns: [(&str, Align); N]) -> Table<N> {
+        Table { align: columns.map(|(_, align)| align), rows: vec![columns.map(|(heading, _)| heading.to_owned())] }
+    }
+
+    pub fn row(&mut self, cells: [String; N]) {
+        self.rows.push(cells);
+    }
+
+    /// The lines, without line breaks.
+    pub fn lines(&self) -> impl Iterator<Item = String> {
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: [usize; N] = std::array::from_fn(width);
+        self.rows.iter().map(move |row| {
+            let mut line = String::new();
+            for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
+                if !line.is_empty() {
+                    line.push_str("  ");
+                }
+                let padding = " ".repeat(width - cell.chars().count());
+                line.extend(match align {
+                    Align::Left => [cell.as_str(), &padding],
+                    Align::Right => [padding.as_str(), cell],
+                });
+            }
+            line.truncate(line.trim_end().len());
+            line
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new([("name", Align::Left), ("n", Align::Right), ("note", Align::Left)]);
+        table.row(["a".into(), "1,000".into(), "…".into()]);
+        table.row(["abcdef".into(), "1".into(), String::new()]);
+        let lines: Vec<_> = table.lines().collect();
+        assert_eq!(lines, ["name        n  note", "a       1,000  …", "abcdef      1"]);
+    }
+}

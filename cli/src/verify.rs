@@ -1,0 +1,145 @@
+//! `tilekern verify`: every fault of everything named.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use indicatif::{HumanCount, ProgressBar};
+use serde::Serialize;
+use tilekern::deltacel::dataset::{self, Dataset, Event};
+use tilekern::deltacel::{Decoder, verify};
+use tilekern::{Directory, Error};
+
+use crate::Verdict;
+use crate::console::Console;
+use crate::fault::{Fault, Stop};
+use crate::options::Engine;
+use crate::source::{As, Found};
+
+/// Check every byte of tiles and datasets, and tell all faults
+///
+/// CRCs, tables, frames, genes, counts, the manifest and its side files. One line for each fault: path, part, byte
+/// offset, what is wrong and what to do, kind.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  tilekern verify counts                     a dataset
+  tilekern verify counts/tiles/*.dct         some tiles
+  curl -s URL | tilekern verify -            a tile on standard input
+  tilekern verify counts --json | jq '.paths[].faults[]'")]
+pub struct Args {
+    /// Tiles (.dct) and directories of datasets; - is a tile on standard input
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+
+    #[command(flatten)]
+    format: As,
+
+    #[command(flatten)]
+    engine: Engine,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Record {
+    sound: bool,
+    n_faults: usize,
+    paths: Vec<PathRecord>,
+    /// The first fault, where every verb has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Fault>,
+}
+
+#[derive(Serialize)]
+struct PathRecord {
+    path: String,
+    /// None where it could not be told.
+    kind: Option<&'static str>,
+    bytes: Option<u64>,
+    sound: bool,
+    faults: Vec<Fault>,
+}
+
+pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
+    let decoder = args.engine.decoder()?;
+    let progress = console.progress(args.paths.len() as u64, "verifying");
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        let record = check(path, args.format, &decoder, &progress);
+        progress.inc(1);
+        if !console.json {
+            let mut tell =
+                || record.faults.iter().try_for_each(|fault| console.line(fault)).and_then(|()| console.flush());
+            match progress.suspend(&mut tell) {
+                // Nobody reads on, but a fault was found.
+                Err(Stop::ClosedPipe) => return Ok(Verdict::Unsound),
+                told => told?,
+            }
+        }
+        paths.push(record);
+    }
+    progress.finish_and_clear();
+    let n_faults = paths.iter().map(|record| record.faults.len()).sum();
+    let verdict = if n_faults == 0 { Verdict::Sound } else { Verdict::Unsound };
+    let told = if console.json {
+        let error = paths.iter().flat_map(|record| &record.faults).next().cloned();
+        console.record(&Record { sound: n_faults == 0, n_faults, paths, error })
+    } else {
+        console.line(summary(&paths, n_faults))
+    };
+    match told {
+        // The verdict is the same whether or not somebody reads it.
+        Err(Stop::ClosedPipe) => Ok(verdict),
+        told => told.map(|()| verdict),
+    }
+}
+
+fn summary(paths: &[PathRecord], n_faults: usize) -> String {
+    let bytes = HumanCount(paths.iter().filter_map(|record| record.bytes).sum());
+    let unsound = paths.iter().filter(|record| !record.sound).count();
+    match (paths, n_faults) {
+        ([one], 0) => format!("{}: sound, {bytes} bytes", one.path),
+        (all, 0) => format!("all {} sound, {bytes} bytes", all.len()),
+        (all, n) => format!("{unsound} of {} unsound, {n} {}", all.len(), if n == 1 { "fault" } else { "faults" }),
+    }
+}
+
+fn check(path: &Path, format: As, decoder: &Decoder, progress: &ProgressBar) -> PathRecord {
+    let (kind, bytes, faults) = match Found::at(path, format, decoder.limits()) {
+        Err(fault) => (None, None, vec![fault]),
+        Ok(found) => {
+            let (bytes, faults) = match &found {
+                Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder)),
+                Found::Dataset => check_dataset(path, decoder, progress),
+            };
+            (Some(found.kind()), Some(bytes), faults.into_iter().map(|error| Fault::of(error, path)).collect())
+        }
+    };
+    PathRecord { path: path.to_string_lossy().into_owned(), kind, bytes, sound: faults.is_empty(), faults }
+}
+
+/// The bytes of the tiles as far as the manifest tells them, and all faults.
+fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64, Vec<Error>) {
+    let bytes = |dataset: Dataset| dataset.manifest().tile_bytes().iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
+    let bytes = Dataset::open(path).map_or(0, bytes);
+    let source = match Directory::new(path) {
+        Ok(source) => source,
+        Err(error) => return (bytes, vec![error]),
+    };
+    let mut faults = Vec::new();
+    let mut before = 0;
+    let ControlFlow::Continue(()) = dataset::verify(&source, decoder, |event| {
+        match event {
+            Event::Fault(fault) => faults.push(fault),
+            Event::Progress { done, tiles } => {
+                if done == 0 {
+                    progress.inc_length(tiles.into());
+                }
+                progress.inc(u64::from(done - before));
+                before = done;
+            }
+            _ => {}
+        }
+        ControlFlow::<std::convert::Infallible>::Continue(())
+    });
+    (bytes, faults)
+}
