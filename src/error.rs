@@ -82,6 +82,11 @@ pub enum ErrorKind {
     Frame(FrameFault),
     /// A nonzero names the same gene as the one before it.
     RepeatedGene,
+    /// A value that must be given once only.
+    Repeated {
+        /// The index at which it was given first.
+        first: u64,
+    },
     /// A nonzero names a gene below that of the one before it.
     UnsortedGenes {
         /// The gene of the nonzero before it.
@@ -183,6 +188,12 @@ pub enum SyntaxFault {
     Npy,
     /// A name holds a line break.
     LineBreak,
+    /// JSON that is nested too deeply.
+    Depth,
+    /// A key that is given twice.
+    RepeatedKey,
+    /// Not the stated number of hexadecimal digits.
+    Hex,
 }
 
 /// Which of the [`Limits`](crate::Limits) was met.
@@ -235,6 +246,7 @@ impl ErrorKind {
             ErrorKind::Misaligned { .. } => "misaligned",
             ErrorKind::Frame(_) => "frame",
             ErrorKind::RepeatedGene => "repeated_gene",
+            ErrorKind::Repeated { .. } => "repeated",
             ErrorKind::UnsortedGenes { .. } => "unsorted_genes",
             ErrorKind::ZeroCount => "zero_count",
             ErrorKind::NotExcepted { .. } => "not_excepted",
@@ -354,6 +366,16 @@ impl Error {
         Error(Box::new(Inner { kind, part, offset: None, index: None, path: None, source: None }))
     }
 
+    /// Names the part, unless one is named already.
+    #[cfg(feature = "dataset")]
+    #[must_use]
+    pub(crate) fn in_part(mut self, part: Part) -> Error {
+        if self.0.part == Part::Object {
+            self.0.part = part;
+        }
+        self
+    }
+
     /// Adds the absolute byte offset in the object.
     #[must_use]
     pub fn at(mut self, offset: u64) -> Error {
@@ -456,6 +478,7 @@ impl fmt::Display for Message<'_> {
             ErrorKind::Misaligned { found, align } => write!(f, "is {found}, must be a multiple of {align}")?,
             ErrorKind::Frame(fault) => write!(f, "{fault}")?,
             ErrorKind::RepeatedGene => f.write_str("repeats the gene of the nonzero before it (a gap of 0)")?,
+            ErrorKind::Repeated { first } => write!(f, "is the same as value {first}")?,
             ErrorKind::UnsortedGenes { after } => {
                 write!(f, "follows gene {after}; the genes of a cell must increase: sort them")?;
             }
@@ -468,6 +491,9 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::Json => "is not the JSON that is expected here",
                 SyntaxFault::Npy => "is not a one-dimensional '<i4' npy array",
                 SyntaxFault::LineBreak => "holds a line break",
+                SyntaxFault::Depth => "is nested more than 128 levels deep",
+                SyntaxFault::RepeatedKey => "is given twice",
+                SyntaxFault::Hex => "is not the stated number of hexadecimal digits",
             })?,
             ErrorKind::Missing => f.write_str("is absent")?,
             ErrorKind::WrongType => f.write_str("has another type than the format states")?,

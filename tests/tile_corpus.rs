@@ -6,9 +6,8 @@ use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
-use support::{bytes_of, entries, same, sha256};
+use support::{bytes_of, decoders, entries, same, sha256};
 use tilekern::deltacel::{Csr, Decoder, Tile, verify};
-use tilekern::kernels::Kernels;
 
 fn main() {
     support::run("fixtures/deltacel", |corpus| {
@@ -24,13 +23,6 @@ fn main() {
             trials.push(Trial::test(name, move || invalid(&path, &entry)));
         }
         trials
-    })
-}
-
-/// One decoder of each kind: kernels and number of threads.
-fn decoders() -> impl Iterator<Item = Decoder> {
-    Kernels::available().flat_map(|kernels| {
-        [1, 3].map(|threads| Decoder::builder().kernels(kernels).threads(threads).build().expect("a decoder"))
     })
 }
 

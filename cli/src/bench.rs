@@ -5,100 +5,155 @@ mod measure;
 mod naive;
 mod report;
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tilekern::deltacel::{Chunks, Csr, CsrView, Decoder, Encoder, Profile, Tile};
 use tilekern::kernels::{Kernels, Store};
 use tilekern::simulate::{Params, Simulator};
-use tilekern::{Buffer, Error, Pages, Stream};
+use tilekern::{Buffer, Error, Limits, Pages, Stream};
 
-use measure::{Case, Clock, take_turns};
-pub use report::Report;
-use report::{Bounds, DecodeRow, OpRow, ProfileRow, TileFacts};
+use self::measure::{Case, Clock, cpu_time, speedup, take_turns};
+pub use self::report::Report;
+use self::report::{Bounds, DecodeRow, OpRow, ProfileRow, TileFacts};
+use crate::Verdict;
+use crate::console::Console;
+use crate::fault::{Fault, Stop};
+use crate::source::{As, Input, Source};
+use crate::target::Target;
 
-/// What to measure.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// A tile, in place of a simulated one.
-    pub tile: Option<PathBuf>,
-    pub cells: usize,
-    pub genes: u32,
-    pub seed: u64,
-    /// Readings of each figure.
-    pub rounds: usize,
-    /// Whether to encode the counts in every profile, which takes most of the time.
-    pub profiles: bool,
+/// Compare the throughput of every kernel level on this CPU, beside its bounds
+///
+/// On simulated counts in a tile at plain zstd level 19, or on yours: whole decodes with reused, huge-page and fresh
+/// buffers, on one and on all threads, beside libzstd alone on the same frames, memcpy of the output and a plain decode
+/// as the format's text reads; single kernels on cells in cache; and the same counts in every writer profile. All take
+/// turns, so that a machine whose speed drifts slows all alike; still, only ratios of one run can be compared.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  tilekern bench                             10,000 cells; some minutes, most of them to encode
+  tilekern bench --cells 1000 --no-profiles  a quick look
+  tilekern bench tile.dct                    a tile as it is
+  tilekern bench --json > record.json
+  tilekern bench -o chart.svg")]
+pub struct Args {
+    /// A tile (.dct) as it is, or a dataset, whose cells are put into one tile; simulated counts without it
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+
+    #[command(flatten)]
+    format: As,
+
+    /// Cells to simulate, or to take of a dataset at most
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    cells: usize,
+
+    /// Genes to simulate
+    #[arg(long, value_name = "G", default_value_t = 33_000, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
+    genes: u32,
+
+    /// Other seeds give other counts
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+
+    /// Readings of each figure
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    rounds: u16,
+
+    /// Leave out the writer profiles, which take most of the time
+    #[arg(long)]
+    no_profiles: bool,
+
+    /// Draw the decodes as a bar chart (SVG)
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
-/// Progress: what is being done now.
-pub type Tell<'a> = &'a mut dyn FnMut(&str);
-
 /// Values of a cache-hot kernel measurement.
-const HOT_VALUES: usize = 32 << 10;
+const HOT_VALUES: i64 = 32 << 10;
 
-/// Runs the whole comparison.
-pub fn run(options: &Options, tell: Tell<'_>) -> Result<Report, Error> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let (bytes, profile) = match &options.tile {
-        Some(path) => (std::fs::read(path).map_err(|e| Error::io(e, path))?, "as it is".to_owned()),
+pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
+    let rounds = usize::from(args.rounds);
+    let input = args.path.clone().map(|path| Input { path, format: args.format });
+    let (bytes, profile) = match &input {
+        Some(input) => match Source::open(input, &Limits::default())? {
+            Source::Tile(_, bytes) => (bytes, "as it is"),
+            Source::Dataset(_, dataset) => {
+                console.note("encoding the dataset's cells at plain zstd level 19");
+                let mut counts = Csr::<i32>::new();
+                let cells = dataset.n_cells().min(args.cells as u64);
+                dataset.range(0..cells, &Decoder::new()?, &mut counts)?;
+                (encode(&counts.view(), Profile::Plain(19), 0)?.bytes, "plain:19")
+            }
+        },
         None => {
-            tell("simulating counts");
-            let counts = Simulator::new(&Params { cells: options.cells, genes: options.genes, seed: options.seed });
-            let counts = counts.cells(0..options.cells);
-            let view = CsrView {
-                n_genes: options.genes,
-                indptr: &counts.indptr,
-                indices: &counts.indices,
-                values: &counts.data,
-            };
-            tell("encoding the tile at plain level 19");
-            (encode(&view, Profile::Plain(19), 0)?.bytes, Profile::Plain(19).to_string())
+            console.note("simulating counts, encoding them at plain zstd level 19");
+            let Args { cells, genes, seed, .. } = *args;
+            let counts = Simulator::new(&Params { cells, genes, seed }).cells(0..cells);
+            let view =
+                CsrView { n_genes: genes, indptr: &counts.indptr, indices: &counts.indices, values: &counts.data };
+            (encode(&view, Profile::Plain(19), 0)?.bytes, "plain:19")
         }
     };
-    let tile = Tile::open(&bytes)?;
+    let report = measure(&bytes, profile, rounds, !args.no_profiles, console).map_err(|error| match &args.path {
+        Some(path) => Fault::of(error, path),
+        None => error.into(),
+    })?;
+    if let Some(path) = &args.output {
+        let (target, mut file) = Target::file(path)?;
+        file.write_all(chart::svg(&report).as_bytes()).map_err(|e| Stop::write(e, path))?;
+        target.commit_file(&file)?;
+    }
+    if console.json {
+        console.record(&report)?;
+    } else {
+        report.lines().iter().try_for_each(|line| console.line(line))?;
+    }
+    Ok(Verdict::Sound)
+}
+
+/// All figures of a tile.
+pub fn measure(
+    bytes: &[u8],
+    profile: &str,
+    rounds: usize,
+    with_profiles: bool,
+    console: &mut Console,
+) -> Result<Report, Error> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let tile = Tile::open(bytes)?;
     let mut counts = Csr::<i32>::new();
     Decoder::new()?.decode(&tile, &mut counts)?;
-
-    tell("decoding the tile");
-    let (bounds, results) = decodes(&bytes, &tile, threads, options.rounds)?;
-    tell("timing kernels");
-    let kernel_ops = kernel_ops(&counts, options.rounds);
-    let profiles = match options.profiles {
-        true => profiles(&counts, options.rounds, tell)?,
-        false => Vec::new(),
+    console.note("timing whole decodes");
+    let (bounds, results) = decodes(bytes, &tile, threads, rounds)?;
+    console.note("timing kernels");
+    let kernel_ops = kernel_ops(&counts, rounds);
+    let profiles = if with_profiles { profiles(&counts, rounds, console)? } else { Vec::new() };
+    let tile = TileFacts {
+        cells: tile.n_cells(),
+        genes: tile.n_genes(),
+        nnz: tile.nnz(),
+        bytes: tile.size(),
+        profile: profile.to_owned(),
+        chunks: tile.n_chunks(),
     };
-    Ok(Report {
-        cpu: report::cpu_name(),
-        threads,
-        kernels: Kernels::available().map(Kernels::name).collect(),
-        tile: TileFacts {
-            cells: tile.n_cells(),
-            genes: tile.n_genes(),
-            nnz: tile.nnz(),
-            bytes: tile.size(),
-            profile,
-            chunks: tile.n_chunks(),
-        },
-        bounds,
-        results,
-        kernel_ops,
-        profiles,
-    })
+    let kernels = Kernels::available().map(Kernels::name).collect();
+    Ok(Report { cpu: report::cpu_name(), threads, kernels, tile, bounds, results, kernel_ops, profiles })
 }
 
 struct Encoded {
     bytes: Vec<u8>,
-    /// CPU time on one thread, or time on the wall on several.
+    /// CPU time of this thread.
     seconds: f64,
 }
 
 fn encode(counts: &CsrView<'_>, profile: Profile, threads: usize) -> Result<Encoded, Error> {
     let mut encoder = Encoder::builder().profile(profile).chunks(Chunks::Auto).threads(threads).build()?;
     let mut bytes = Vec::new();
-    let start = Instant::now();
+    let start = cpu_time();
     encoder.encode(counts, &mut bytes)?;
-    Ok(Encoded { bytes, seconds: start.elapsed().as_secs_f64() })
+    Ok(Encoded { bytes, seconds: (cpu_time() - start).as_secs_f64() })
 }
 
 /// libzstd alone on the frames of a tile, into memory that is reused and on huge pages.
@@ -126,12 +181,7 @@ impl<'a> ZstdAlone<'a> {
 }
 
 /// Whole decodes of a tile, and what bounds them.
-fn decodes(
-    bytes: &[u8],
-    tile: &Tile<'_>,
-    threads: usize,
-    rounds: usize,
-) -> Result<(Bounds, Vec<DecodeRow>), Error> {
+fn decodes(bytes: &[u8], tile: &Tile<'_>, threads: usize, rounds: usize) -> Result<(Bounds, Vec<DecodeRow>), Error> {
     let nnz = usize::try_from(tile.nnz()).unwrap_or(0);
     let per_value = |seconds: f64| seconds * 1e9 / nnz.max(1) as f64;
 
@@ -170,7 +220,7 @@ fn decodes(
             }
         }
     }
-    take_turns(&mut cases, rounds, Duration::from_millis(30), || ());
+    take_turns(&mut cases, rounds, Duration::from_millis(30));
 
     let bounds = Bounds {
         zstd_ns_per_nnz: per_value(cases[0].median()),
@@ -178,10 +228,16 @@ fn decodes(
         naive_ns_per_nnz: per_value(cases[2].median()),
         naive_x_zstd: cases[2].ratio_to(&cases[0]),
     };
-    let rows = names.into_iter().zip(&cases[3..]).map(|((kernel, threads, buffers), case)| DecodeRow {
-        kernel,
-        threads,
-        buffers,
+    let cases_of = names.iter().zip(&cases[3..]);
+    let on_one = |row: &(&str, usize, &str)| {
+        let same = |other: &(&str, usize, &str)| (other.0, other.1, other.2) == (row.0, 1, row.2);
+        cases_of.clone().find(|(other, _)| same(other)).map(|(_, case)| case)
+    };
+    let rows = cases_of.clone().map(|(row, case)| DecodeRow {
+        kernel: row.0,
+        threads: row.1,
+        buffers: row.2,
+        speedup: on_one(row).map_or(1.0, |one| speedup(one, case)),
         ns_per_nnz: per_value(case.median()),
         ns_per_nnz_min: per_value(case.minimum()),
         x_zstd: case.ratio_to(&cases[0]),
@@ -193,7 +249,7 @@ fn decodes(
 /// Single operations on real cells whose data stays in the cache.
 fn kernel_ops(counts: &Csr<i32>, rounds: usize) -> Vec<OpRow> {
     // The first cells that fill the cache, as planes.
-    let cells = counts.indptr().iter().take_while(|&&bound| bound <= HOT_VALUES as i64).count().max(2) - 1;
+    let cells = counts.indptr().iter().take_while(|&&bound| bound <= HOT_VALUES).count().max(2) - 1;
     let bounds = &counts.indptr()[..counts.indptr().len().min(cells + 1)];
     let n = bounds.last().map_or(0, |&n| usize::try_from(n).unwrap_or(0));
     let starts: Vec<usize> = bounds.iter().map(|&bound| usize::try_from(bound).unwrap_or(0)).collect();
@@ -226,12 +282,13 @@ fn kernel_ops(counts: &Csr<i32>, rounds: usize) -> Vec<OpRow> {
         cases.push(Case::new(Clock::Cpu, run));
     };
     {
-        let (lo, hi, starts, n_genes, mut out) = (gap_lo.clone(), gap_hi.clone(), starts.clone(), counts.n_genes(), outputs());
-        case("gaps", "naive", Box::new(move || naive::gaps(&lo, &hi, &starts, n_genes, &mut out)));
+        let (lo, hi, starts, n_genes, mut out) =
+            (gap_lo.clone(), gap_hi.clone(), starts.clone(), counts.n_genes(), outputs());
+        case("gaps", "naive", Box::new(move || _ = naive::gaps(&lo, &hi, &starts, n_genes, &mut out)));
     }
     {
         let (lo, hi, mut out) = (lo.clone(), hi.clone(), outputs());
-        case("counts_i32", "naive", Box::new(move || naive::counts(&lo, &hi, &mut out)));
+        case("counts_i32", "naive", Box::new(move || _ = naive::counts(&lo, &hi, &mut out)));
     }
     for kernels in Kernels::available() {
         let name = kernels.name();
@@ -258,7 +315,7 @@ fn kernel_ops(counts: &Csr<i32>, rounds: usize) -> Vec<OpRow> {
             case("words_2", name, Box::new(move || kernels.words(&both, 2, &mut out)));
         }
     }
-    take_turns(&mut cases, 3 * rounds, Duration::from_millis(2), || ());
+    take_turns(&mut cases, 3 * rounds, Duration::from_millis(2));
     let rows = names.iter().zip(&cases).map(|(&(op, kernel), case)| OpRow {
         op,
         kernel,
@@ -270,15 +327,15 @@ fn kernel_ops(counts: &Csr<i32>, rounds: usize) -> Vec<OpRow> {
 }
 
 /// The same counts in each profile: bytes, time to decode, time to encode.
-fn profiles(counts: &Csr<i32>, rounds: usize, tell: Tell<'_>) -> Result<Vec<ProfileRow>, Error> {
+fn profiles(counts: &Csr<i32>, rounds: usize, console: &mut Console) -> Result<Vec<ProfileRow>, Error> {
     let all = [Profile::Plain(19), Profile::Small, Profile::Balanced, Profile::Fast, Profile::Quick];
     let mut encoded = Vec::new();
     for profile in all {
-        tell(&format!("encoding in profile {profile}"));
+        console.note(format_args!("encoding in profile {profile}"));
         encoded.push(encode(&counts.view(), profile, 1)?);
     }
     let tiles: Vec<Tile<'_>> = encoded.iter().map(|e| Tile::open(&e.bytes)).collect::<Result<_, _>>()?;
-    tell("decoding each profile");
+    console.note("timing the decode of each profile");
     let decoder = Decoder::builder().threads(1).build()?;
     let mut csr = vec![Csr::<i32>::new(); all.len()];
     let mut cases = Vec::new();
@@ -288,7 +345,7 @@ fn profiles(counts: &Csr<i32>, rounds: usize, tell: Tell<'_>) -> Result<Vec<Prof
         let decoder = &decoder;
         cases.push(Case::new(Clock::Cpu, move || decoder.decode(tile, csr).expect("a sound tile")));
     }
-    take_turns(&mut cases, rounds, Duration::from_millis(30), || ());
+    take_turns(&mut cases, rounds, Duration::from_millis(30));
     let per_value = |seconds: f64| seconds * 1e9 / counts.nnz().max(1) as f64;
     let rows = all.into_iter().zip(&encoded).enumerate().map(|(i, (profile, this))| ProfileRow {
         profile: profile.to_string(),

@@ -44,7 +44,7 @@ pub struct Args {
     #[arg(long)]
     format: Option<Format>,
 
-    /// Deflate the arrays of an npz: a third of the size, several times the time
+    /// Deflate the arrays of an npz: about half the size, several times the time
     #[arg(long)]
     compress: bool,
 
@@ -97,7 +97,7 @@ struct Written<'a> {
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let format = args.format()?;
     let decoder = args.engine.decoder()?;
-    let source = Source::open(&args.input.path, args.input.format, decoder.limits())?;
+    let source = Source::open(&args.input, decoder.limits())?;
     let selection = Selection::new(&source, args.cells.as_ref(), decoder, console)?;
     let output = args.output.as_deref().filter(|path| *path != Path::new(STDIO));
 

@@ -75,6 +75,7 @@ fn advice(error: &Error) -> Option<&'static str> {
     let asked_for = matches!(error.part(), Part::Cells | Part::Kernels | Part::Option(_) | Part::Buffer(_));
     match error.kind() {
         _ if asked_for => None,
+        ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path; inside a dataset, fetch the file again"),
         ErrorKind::BadMagic => Some("check the path, or name the kind with --as"),
         ErrorKind::Reserved { .. }
         | ErrorKind::Inconsistent { .. }

@@ -2,7 +2,8 @@
 
 use indicatif::HumanCount;
 use serde::Serialize;
-use tilekern::deltacel::Tile;
+use tilekern::deltacel::dataset::{Dataset, TileBuffer};
+use tilekern::deltacel::{ChunkOutline, Header, Outline};
 use tilekern::{Limits, Stream};
 
 use crate::Verdict;
@@ -16,7 +17,8 @@ const ROWS: usize = 40;
 
 /// Tell what a tile or dataset is: sizes, chunks, exceptions, settings
 ///
-/// Checks headers, tables and CRCs; what the frames hold is for `verify`.
+/// Checks manifest, headers, bounds and tables, and of a single tile the CRC; the rest is for `verify`. Of the tiles of
+/// a dataset only the small part is read that tells how they are cut.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -63,7 +65,7 @@ struct EncoderRecord {
 #[derive(Serialize)]
 struct DatasetRecord {
     tile_size: u64,
-    n_tiles: usize,
+    n_tiles: u32,
     has_gene_order: bool,
     has_var_names: bool,
     has_var_table: bool,
@@ -81,7 +83,7 @@ struct ChunkRecord {
 
 #[derive(Serialize)]
 struct TileRecord {
-    tile: usize,
+    tile: u32,
     cells: [u64; 2],
     #[serde(flatten)]
     totals: Totals,
@@ -114,29 +116,40 @@ struct Exceptions {
     counts: u64,
 }
 
+/// Sizes that a file states can be beyond all measure.
+fn add(sum: &mut u64, n: u64) {
+    *sum = sum.saturating_add(n);
+}
+
 impl Streams {
+    /// All of them.
+    fn sum(&self) -> u64 {
+        [self.gaps, self.vals, self.gexc, self.vexc].into_iter().fold(0, u64::saturating_add)
+    }
+
     fn add(&mut self, other: Streams) {
-        self.gaps += other.gaps;
-        self.vals += other.vals;
-        self.gexc += other.gexc;
-        self.vexc += other.vexc;
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.vals, other.vals);
+        add(&mut self.gexc, other.gexc);
+        add(&mut self.vexc, other.vexc);
     }
 }
 
 impl Exceptions {
     fn add(&mut self, other: Exceptions) {
-        self.gaps += other.gaps;
-        self.counts += other.counts;
+        add(&mut self.gaps, other.gaps);
+        add(&mut self.counts, other.counts);
     }
 }
 
 impl Totals {
-    fn of(tile: &Tile<'_>, chunks: &[ChunkRecord]) -> Totals {
+    fn of(header: &Header, chunks: &[ChunkRecord]) -> Totals {
         let mut totals = Totals {
-            nnz: tile.nnz(),
-            bytes: tile.size(),
-            n_chunks: tile.n_chunks().into(),
-            indptr_bytes: 8 * (tile.n_cells() as u64 + 1),
+            nnz: header.nnz,
+            bytes: header.total_size,
+            n_chunks: header.n_chunks.into(),
+            // They lie inside the tile.
+            indptr_bytes: 8 * (header.n_cells + 1),
             ..Totals::default()
         };
         for chunk in chunks {
@@ -147,18 +160,18 @@ impl Totals {
     }
 
     fn add(&mut self, other: Totals) {
-        self.nnz += other.nnz;
-        self.bytes += other.bytes;
-        self.n_chunks += other.n_chunks;
-        self.indptr_bytes += other.indptr_bytes;
+        add(&mut self.nnz, other.nnz);
+        add(&mut self.bytes, other.bytes);
+        add(&mut self.n_chunks, other.n_chunks);
+        add(&mut self.indptr_bytes, other.indptr_bytes);
         self.stream_bytes.add(other.stream_bytes);
         self.exceptions.add(other.exceptions);
     }
 }
 
-fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
-    let record = |n| {
-        let chunk = tile.chunk(n);
+fn chunks(outline: &Outline) -> Vec<ChunkRecord> {
+    let record = |(n, outline): (u32, &ChunkOutline)| {
+        let chunk = &outline.chunk;
         let bytes = |stream| chunk.span(stream).1;
         ChunkRecord {
             chunk: n,
@@ -170,17 +183,14 @@ fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
                 gexc: bytes(Stream::Gexc),
                 vexc: bytes(Stream::Vexc),
             },
-            exceptions: Exceptions {
-                gaps: tile.n_exceptions(&chunk, Stream::Gexc),
-                counts: tile.n_exceptions(&chunk, Stream::Vexc),
-            },
+            exceptions: Exceptions { gaps: outline.gap_exceptions, counts: outline.count_exceptions },
         }
     };
-    (0..tile.n_chunks()).map(record).collect()
+    (0..).zip(&outline.chunks).map(record).collect()
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
-    let source = Source::open(&args.input.path, args.input.format, &Limits::default())?;
+    let source = Source::open(&args.input, &Limits::default())?;
     let path = source.path().to_string_lossy();
     let (n_cells, n_genes) = source.shape()?;
     let mut record = Record {
@@ -198,11 +208,24 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     };
     match &source {
         Source::Tile(..) => source.each_tile(&(0..n_cells), |tile, _| {
-            let chunks = chunks(tile);
-            record.totals = Totals::of(tile, &chunks);
+            let chunks = chunks(&tile.outline());
+            record.totals = Totals::of(tile.header(), &chunks);
             record.chunks = Some(chunks);
             Ok(())
         })?,
+        Source::Dataset(_, dataset) => {
+            let manifest = dataset.manifest();
+            record.encoder = Some(EncoderRecord { n_chunks: manifest.n_chunks(), zstd_level: manifest.zstd_level() });
+            record.dataset = Some(DatasetRecord {
+                tile_size: manifest.tile_size(),
+                n_tiles: manifest.n_tiles(),
+                has_gene_order: manifest.has_gene_order(),
+                has_var_names: manifest.has_var_names(),
+                has_var_table: manifest.has_var_table(),
+                has_obs: manifest.obs().is_some(),
+            });
+            record.tiles = Some(tiles(dataset, &mut record.totals, console)?);
+        }
     }
     record.bytes_per_cell = ratio(record.totals.bytes, n_cells);
     record.bytes_per_nonzero = ratio(record.totals.bytes, record.totals.nnz);
@@ -212,6 +235,24 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         print(&record, args.all, console)?
     }
     Ok(Verdict::Sound)
+}
+
+/// Each tile of a dataset; `sum` gets their sum.
+fn tiles(dataset: &Dataset, sum: &mut Totals, console: &Console) -> Result<Vec<TileRecord>, Stop> {
+    let progress = console.progress(dataset.n_tiles().into(), "looking at tiles");
+    let mut buffer = TileBuffer::new();
+    let mut tiles = Vec::new();
+    let mut start = 0;
+    for (n, end) in (0..).zip(dataset.manifest().tile_limits()) {
+        let outline = dataset.outline(n, &mut buffer)?;
+        let totals = Totals::of(&outline.header, &chunks(&outline));
+        sum.add(totals);
+        tiles.push(TileRecord { tile: n, cells: [start, end], totals });
+        start = end;
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    Ok(tiles)
 }
 
 fn ratio(bytes: u64, things: u64) -> Option<f64> {
@@ -240,16 +281,44 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
     let exceptions = streams.gexc + streams.vexc;
     facts.row(["  of exceptions".into(), count(exceptions), share(exceptions)]);
     facts.row(["  of cell bounds".into(), count(totals.indptr_bytes), share(totals.indptr_bytes)]);
+    let rest = totals.bytes.saturating_sub(streams.sum()).saturating_sub(totals.indptr_bytes);
+    facts.row(["  of headers, tables".into(), count(rest), share(rest)]);
     let above = "above 65,535";
     facts.row(["exceptions".into(), count(totals.exceptions.counts), format!("counts {above}")]);
     facts.row([String::new(), count(totals.exceptions.gaps), format!("gaps between genes {above}")]);
     facts.row(["chunks".into(), count(totals.n_chunks), String::new()]);
+    if let Some(dataset) = &record.dataset {
+        let cells = format!("of {} cells", count(dataset.tile_size));
+        facts.row(["tiles".into(), count(dataset.n_tiles.into()), cells]);
+    }
+    if let Some(encoder) = &record.encoder {
+        let stated = |value: Option<i64>| value.map_or_else(|| "not stated".to_owned(), |value| value.to_string());
+        facts.row(["written with".into(), stated(encoder.zstd_level), "as zstd level".into()]);
+        facts.row([String::new(), stated(encoder.n_chunks), "chunks for each tile".into()]);
+    }
     for line in facts.lines().skip(1) {
         console.line(line)?;
     }
     if let Some(chunks) = &record.chunks {
         let rows = chunks.iter().map(|c| (u64::from(c.chunk), c.cells, c.nnz, None, c.stream_bytes, c.exceptions));
         print_parts("chunk", rows, all, console)?;
+    }
+    if let Some(dataset) = &record.dataset {
+        let sides = [
+            ("gene order", dataset.has_gene_order),
+            ("gene names", dataset.has_var_names),
+            ("gene table", dataset.has_var_table),
+            ("cell table", dataset.has_obs),
+        ];
+        let has: Vec<_> = sides.into_iter().filter(|&(_, has)| has).map(|(name, _)| name).collect();
+        console
+            .line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
+    }
+    if let Some(tiles) = &record.tiles {
+        let rows = tiles.iter().map(|TileRecord { tile, cells, totals: t }| {
+            (u64::from(*tile), *cells, t.nnz, Some(t.bytes), t.stream_bytes, t.exceptions)
+        });
+        print_parts("tile", rows, all, console)?;
     }
     Ok(())
 }
@@ -263,13 +332,13 @@ fn print_parts(
     all: bool,
     console: &mut Console,
 ) -> Result<(), Stop> {
-    let columns = [what, "cells", "nonzeros", "bytes", "genes", "counts", "exceptions", "per nonzero"];
+    let columns = [what, "cells", "nonzeros", "bytes", "gene bytes", "count bytes", "exceptions", "per nonzero"];
     let mut table = Table::new(columns.map(|column| (column, Align::Right)));
     let count = |n: u64| HumanCount(n).to_string();
     let hidden = if all { 0 } else { rows.len().saturating_sub(ROWS) };
     let shown = rows.len() - hidden;
     for (n, cells, nnz, bytes, streams, exceptions) in rows.take(shown) {
-        let bytes = bytes.unwrap_or(streams.gaps + streams.vals + streams.gexc + streams.vexc);
+        let bytes = bytes.unwrap_or(streams.sum());
         table.row([
             n.to_string(),
             format!("{}..{}", cells[0], cells[1]),

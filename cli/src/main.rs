@@ -1,9 +1,11 @@
 //! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `source`, `table`
 //! and `target`. No format is read here: that is the library's work.
 
+mod bench;
 mod completions;
 mod console;
 mod decode;
+mod demo;
 mod fault;
 mod info;
 mod man;
@@ -35,11 +37,11 @@ struct Cli {
     verb: Verb,
 
     /// Print results, and errors, as JSON (docs/json.md has the schemas)
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 100)]
     json: bool,
 
     /// No progress bar and no notes on standard error
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 101)]
     quiet: bool,
 }
 
@@ -66,6 +68,8 @@ enum Verb {
     Decode(decode::Args),
     Sample(sample::Args),
     Trace(trace::Args),
+    Demo(demo::Args),
+    Bench(bench::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
@@ -78,6 +82,8 @@ impl Verb {
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
+            Verb::Demo(args) => demo::run(&args, console),
+            Verb::Bench(args) => bench::run(&args, console),
             Verb::Completions(args) => completions::run(&args, console),
             Verb::Man(args) => man::run(&args, console),
         }
@@ -111,7 +117,11 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);
-    let result = cli.verb.run(&mut console).and_then(|verdict| console.flush().map(|()| verdict));
+    let result = cli.verb.run(&mut console).and_then(|verdict| match console.flush() {
+        // A verdict is the same whether or not somebody reads it.
+        Err(Stop::ClosedPipe) => Ok(verdict),
+        flushed => flushed.map(|()| verdict),
+    });
     target::yield_to_interrupt();
     match result {
         Ok(verdict) => verdict.into(),

@@ -1,7 +1,9 @@
 //! `tilekern man`: the manual pages.
 
 use clap::CommandFactory;
+use clap::builder::Resettable;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use crate::console::{Console, stdout_failed};
 use crate::fault::Stop;
@@ -32,6 +34,23 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
             }
         },
     };
+    let blocks = page.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    let page = page.after_long_help(Resettable::Reset);
     Man::new(page).render(console.out()).map_err(stdout_failed)?;
+    sections(&blocks).to_writer(console.out()).map_err(stdout_failed)?;
     Ok(Verdict::Sound)
+}
+
+/// The blocks below the options of a help, as sections of their own; each has a heading that ends in a colon.
+fn sections(blocks: &str) -> Roff {
+    let mut roff = Roff::new();
+    for block in blocks.split("\n\n") {
+        let (heading, lines) = block.split_once(":\n").unwrap_or(("Notes", block));
+        roff.control("SH", [heading.to_uppercase().as_str()]).control("nf", []);
+        for line in lines.lines() {
+            roff.text([roman(line.trim_start())]);
+        }
+        roff.control("fi", []);
+    }
+    roff
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, RangedI64ValueParser};
 use tilekern::deltacel::{Decoder, DecoderBuilder};
 use tilekern::kernels::{Kernels, Level};
 use tilekern::{Error, Limits};
@@ -12,7 +12,7 @@ use tilekern::{Error, Limits};
 #[derive(Args, Debug, Clone)]
 pub struct Engine {
     /// Threads to use; 0 is one per CPU
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads())]
     pub threads: u16,
 
     /// Kernels to use instead of this CPU's best, as TILEKERN_KERNEL does
@@ -22,6 +22,11 @@ pub struct Engine {
     /// Memory that the results of one tile may take, for example 512M or 8G (default 4G)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_output: Option<u64>,
+}
+
+/// A number of threads that a machine can have.
+pub fn threads() -> RangedI64ValueParser<u16> {
+    RangedI64ValueParser::new().range(..=1024)
 }
 
 impl Engine {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use tilekern::deltacel::dataset::{Dataset, TileBuffer};
 use tilekern::deltacel::{MAGIC, Tile};
 use tilekern::{Error, ErrorKind, Limit, Limits, Part, Unsupported};
 
@@ -13,6 +14,10 @@ use crate::fault::{Fault, Stop};
 
 /// The PATH that means standard input or output.
 pub const STDIO: &str = "-";
+
+/// What `--json` calls the kinds of things that can be read.
+const TILE: &str = "deltacel_tile";
+const DATASET: &str = "deltacel_dataset";
 
 /// A PATH and what it is to be read as.
 #[derive(clap::Args, Debug, Clone)]
@@ -54,20 +59,27 @@ impl Format {
     }
 }
 
-/// Something that can be read.
-pub enum Source {
+/// What a PATH turned out to be.
+pub enum Found {
     /// The bytes of a tile, unchecked.
-    Tile(PathBuf, Vec<u8>),
+    Tile(Vec<u8>),
+    /// A directory, which is that of a dataset if it is anything.
+    Dataset,
 }
 
-impl Source {
-    /// Finds out what `input` is, and reads a tile or opens a dataset.
-    pub fn open(path: &Path, format: As, limits: &Limits) -> Result<Source, Fault> {
+impl Found {
+    /// Looks at `path`, and reads it unless it is a directory.
+    pub fn at(path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
+        if path != Path::new(STDIO) && path.is_dir() {
+            return match stated.format {
+                None | Some(Format::Deltacel) => Ok(Found::Dataset),
+                Some(other) => Err(not_yet(path, other)),
+            };
+        }
         let bytes = read(path, limits).map_err(|error| Fault::of(error, path))?;
-        match format.format.or_else(|| Format::of(path, &bytes)) {
-            Some(Format::Deltacel) => Ok(Source::Tile(path.to_owned(), bytes)),
-            Some(Format::Parquet) => Err(not_yet(path, "Parquet")),
-            Some(Format::Mlt) => Err(not_yet(path, "MLT")),
+        match stated.format.or_else(|| Format::of(path, &bytes)) {
+            Some(Format::Deltacel) => Ok(Found::Tile(bytes)),
+            Some(other) => Err(not_yet(path, other)),
             None => {
                 let error = Error::new(ErrorKind::Unsupported(Unsupported::Content), Part::Object);
                 let error = if bytes.is_empty() { error.caused_by("it is empty") } else { error };
@@ -75,20 +87,48 @@ impl Source {
             }
         }
     }
+
+    /// Its kind, in one word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Found::Tile(_) => TILE,
+            Found::Dataset => DATASET,
+        }
+    }
+}
+
+/// Cells that can be read.
+pub enum Source {
+    /// The bytes of one tile.
+    Tile(PathBuf, Vec<u8>),
+    Dataset(PathBuf, Box<Dataset>),
 }
 
 impl Source {
-    /// The path by which it was asked for.
-    pub fn path(&self) -> &Path {
-        match self {
-            Source::Tile(path, _) => path,
+    /// Finds out what a PATH is, and reads a tile or opens a dataset.
+    pub fn open(input: &Input, limits: &Limits) -> Result<Source, Fault> {
+        let path = input.path.clone();
+        match Found::at(&path, input.format, limits)? {
+            Found::Tile(bytes) => Ok(Source::Tile(path, bytes)),
+            Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
+                Ok(dataset) => Ok(Source::Dataset(path, Box::new(dataset))),
+                Err(error) => Err(Fault::of(error, &path)),
+            },
         }
     }
 
-    /// What it is, in one word.
+    /// The path by which it was asked for.
+    pub fn path(&self) -> &Path {
+        match self {
+            Source::Tile(path, _) | Source::Dataset(path, _) => path,
+        }
+    }
+
+    /// Its kind, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
-            Source::Tile(..) => "deltacel_tile",
+            Source::Tile(..) => TILE,
+            Source::Dataset(..) => DATASET,
         }
     }
 
@@ -99,13 +139,18 @@ impl Source {
                 let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
                 Ok((tile.n_cells() as u64, tile.n_genes()))
             }
+            Source::Dataset(_, dataset) => Ok((dataset.n_cells(), dataset.n_genes())),
         }
     }
 
     /// Which tiles hold the cells of a range.
-    pub fn tiles_of(&self, _cells: &Range<u64>) -> Range<usize> {
+    pub fn tiles_of(&self, cells: &Range<u64>) -> Range<u32> {
         match self {
             Source::Tile(..) => 0..1,
+            Source::Dataset(_, dataset) => {
+                let tile = |cell| dataset.manifest().locate(cell).map_or(dataset.n_tiles(), |(tile, _)| tile);
+                if cells.is_empty() { 0..0 } else { tile(cells.start)..tile(cells.end - 1) + 1 }
+            }
         }
     }
 
@@ -119,16 +164,34 @@ impl Source {
         match self {
             Source::Tile(path, bytes) => {
                 let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
-                let local = |cell: u64| usize::try_from(cell).unwrap_or(usize::MAX).min(tile.n_cells());
-                visit(&tile, local(cells.start)..local(cells.end)).map_err(|stop| stop.in_path(path))
+                visit(&tile, local(cells, 0, &tile)).map_err(|stop| stop.in_path(path))
+            }
+            Source::Dataset(_, dataset) => {
+                let mut buffer = TileBuffer::new();
+                for n in self.tiles_of(cells) {
+                    let tile = dataset.tile(n, &mut buffer)?;
+                    let first = u64::from(n) * dataset.manifest().tile_size();
+                    visit(&tile, local(cells, first, &tile)).map_err(|stop| stop.in_path(&dataset.tile_path(n)))?;
+                }
+                Ok(())
             }
         }
     }
 }
 
-fn not_yet(path: &Path, name: &str) -> Fault {
-    let message =
-        format!("{name} files cannot be read by this version of tilekern; it reads DELTACEL tiles and datasets");
+/// The cells of a range which a tile has, numbered within the tile, whose first is `first`.
+fn local(cells: &Range<u64>, first: u64, tile: &Tile<'_>) -> Range<usize> {
+    let within = |cell: u64| usize::try_from(cell.saturating_sub(first)).unwrap_or(usize::MAX).min(tile.n_cells());
+    within(cells.start)..within(cells.end)
+}
+
+fn not_yet(path: &Path, format: Format) -> Fault {
+    let name = match format {
+        Format::Deltacel => "DELTACEL",
+        Format::Parquet => "Parquet",
+        Format::Mlt => "MLT",
+    };
+    let message = format!("this version of tilekern cannot read {name}; it reads DELTACEL tiles and datasets");
     Fault::new("unsupported", path, message)
 }
 

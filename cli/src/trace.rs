@@ -7,7 +7,7 @@ use tilekern::{Limits, Step};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::source::{Input, Source};
+use crate::source::{Found, Input};
 use crate::table::{Align, Table};
 
 /// Bytes of a step that are shown in full.
@@ -55,10 +55,11 @@ struct StepRecord<'a> {
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let limits = Limits::default();
-    let source = Source::open(&args.input.path, args.input.format, &limits)?;
-    let Source::Tile(path, bytes) = &source else {
+    let path = &args.input.path;
+    let found = Found::at(path, args.input.format, &limits)?;
+    let Found::Tile(bytes) = &found else {
         let message = "a trace is of one tile: name a file of this dataset, such as tiles/tile_000000.dct";
-        return Err(Fault::new("unsupported", source.path(), message).into());
+        return Err(Fault::new("unsupported", path, message).into());
     };
     let trace = trace(bytes, args.chunk, &limits);
     let fault = trace.fault.map(|error| Fault::of(error, path));
@@ -80,7 +81,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         });
         let path = &*path.to_string_lossy();
         let (steps, error) = (steps.collect(), fault.as_ref());
-        console.record(&Record { path, kind: source.kind(), bytes: bytes.len() as u64, steps, error })?;
+        console.record(&Record { path, kind: found.kind(), bytes: bytes.len() as u64, steps, error })?;
         return Ok(verdict);
     }
     let mut table = Table::new([

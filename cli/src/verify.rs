@@ -1,16 +1,19 @@
 //! `tilekern verify`: every fault of everything named.
 
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use indicatif::{HumanCount, ProgressBar};
 use serde::Serialize;
+use tilekern::deltacel::dataset::{self, Dataset, Event};
 use tilekern::deltacel::{Decoder, verify};
+use tilekern::{Directory, Error};
 
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::Engine;
-use crate::source::{As, Source};
+use crate::source::{As, Found};
 
 /// Check every byte of tiles and datasets, and tell all faults
 ///
@@ -64,11 +67,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         let record = check(path, args.format, &decoder, &progress);
         progress.inc(1);
         if !console.json {
-            let told = progress.suspend(|| {
-                record.faults.iter().try_for_each(|fault| console.line(fault)).and_then(|()| console.flush())
-            });
-            match told {
-                // Nobody reads on; what was found so far is the verdict.
+            let mut tell =
+                || record.faults.iter().try_for_each(|fault| console.line(fault)).and_then(|()| console.flush());
+            match progress.suspend(&mut tell) {
+                // Nobody reads on, but a fault was found.
                 Err(Stop::ClosedPipe) => return Ok(Verdict::Unsound),
                 told => told?,
             }
@@ -84,7 +86,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     } else {
         console.line(summary(&paths, n_faults))
     };
-    match told.and_then(|()| console.flush()) {
+    match told {
+        // The verdict is the same whether or not somebody reads it.
         Err(Stop::ClosedPipe) => Ok(verdict),
         told => told.map(|()| verdict),
     }
@@ -100,16 +103,43 @@ fn summary(paths: &[PathRecord], n_faults: usize) -> String {
     }
 }
 
-fn check(path: &Path, format: As, decoder: &Decoder, _progress: &ProgressBar) -> PathRecord {
-    let (kind, bytes, faults) = match Source::open(path, format, decoder.limits()) {
+fn check(path: &Path, format: As, decoder: &Decoder, progress: &ProgressBar) -> PathRecord {
+    let (kind, bytes, faults) = match Found::at(path, format, decoder.limits()) {
         Err(fault) => (None, None, vec![fault]),
-        Ok(source) => {
-            let (bytes, faults) = match &source {
-                Source::Tile(_, bytes) => (Some(bytes.len() as u64), verify(bytes, decoder)),
+        Ok(found) => {
+            let (bytes, faults) = match &found {
+                Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder)),
+                Found::Dataset => check_dataset(path, decoder, progress),
             };
-            let faults = faults.into_iter().map(|error| Fault::of(error, path)).collect();
-            (Some(source.kind()), bytes, faults)
+            (Some(found.kind()), Some(bytes), faults.into_iter().map(|error| Fault::of(error, path)).collect())
         }
     };
     PathRecord { path: path.to_string_lossy().into_owned(), kind, bytes, sound: faults.is_empty(), faults }
+}
+
+/// The bytes of the tiles as far as the manifest tells them, and all faults.
+fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64, Vec<Error>) {
+    let bytes = |dataset: Dataset| dataset.manifest().tile_bytes().iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
+    let bytes = Dataset::open(path).map_or(0, bytes);
+    let source = match Directory::new(path) {
+        Ok(source) => source,
+        Err(error) => return (bytes, vec![error]),
+    };
+    let mut faults = Vec::new();
+    let mut before = 0;
+    let ControlFlow::Continue(()) = dataset::verify(&source, decoder, |event| {
+        match event {
+            Event::Fault(fault) => faults.push(fault),
+            Event::Progress { done, tiles } => {
+                if done == 0 {
+                    progress.inc_length(tiles.into());
+                }
+                progress.inc(u64::from(done - before));
+                before = done;
+            }
+            _ => {}
+        }
+        ControlFlow::<std::convert::Infallible>::Continue(())
+    });
+    (bytes, faults)
 }

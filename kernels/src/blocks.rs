@@ -15,7 +15,7 @@ pub(crate) fn by_blocks<const W: usize, S: Copy>(
     (lo, hi, bounds, out): (&[u8], &[u8], &[i64], &mut [i32]),
     state: &mut S,
     begin: impl Fn(&mut S),
-    block: impl Fn(&mut S, &[u8; W], &[u8; W], usize) -> [i32; W],
+    block: impl Fn(&mut S, &[u8; W], &[u8; W], u8) -> [i32; W],
     end: impl Fn(&S) -> u64,
 ) -> u64 {
     let [first, .., last] = *bounds else { return 0 };
@@ -32,11 +32,12 @@ pub(crate) fn by_blocks<const W: usize, S: Copy>(
 /// The loop of [`by_blocks`]. Where `INNER`, at least `W` values follow the last cell in all three slices. `after_block`
 /// may do something else between the blocks.
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "no block has more than 64 values")]
 pub(crate) fn cells<const W: usize, S: Copy, const INNER: bool>(
     (lo, hi, bounds, out): (&[u8], &[u8], &[i64], &mut [i32]),
     shared: &mut S,
     begin: impl Fn(&mut S),
-    block: impl Fn(&mut S, &[u8; W], &[u8; W], usize) -> [i32; W],
+    block: impl Fn(&mut S, &[u8; W], &[u8; W], u8) -> [i32; W],
     end: impl Fn(&S) -> u64,
     mut after_block: impl FnMut(),
 ) -> u64 {
@@ -58,17 +59,17 @@ pub(crate) fn cells<const W: usize, S: Copy, const INNER: bool>(
         let (hi_blocks, hi_rest) = hi[..len].as_chunks::<W>();
         let (out_blocks, out_rest) = out[..len].as_chunks_mut::<W>();
         for ((lo, hi), out) in lo_blocks.iter().zip(hi_blocks).zip(out_blocks) {
-            *out = block(&mut state, lo, hi, W);
+            *out = block(&mut state, lo, hi, W as u8);
             after_block();
         }
         let rest = lo_rest.len();
         if rest > 0 && INNER {
             let at = len - rest;
             let (lo, hi) = (&lo[at..].as_chunks().0[0], &hi[at..].as_chunks().0[0]);
-            out[at..].as_chunks_mut().0[0] = block(&mut state, lo, hi, rest);
+            out[at..].as_chunks_mut().0[0] = block(&mut state, lo, hi, rest as u8);
             after_block();
         } else if rest > 0 {
-            let indices = block(&mut state, &padded(lo_rest), &padded(hi_rest), rest);
+            let indices = block(&mut state, &padded(lo_rest), &padded(hi_rest), rest as u8);
             out_rest.copy_from_slice(&indices[..rest]);
         }
         let sum = end(&state);

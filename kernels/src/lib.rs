@@ -40,6 +40,6 @@ mod aarch64;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use custom::Custom;
+pub use custom::{Custom, CustomUnchecked};
 pub use level::{Level, NoSuchKernel};
 pub use table::{CountsSeen, GapsSeen, Kernels, Store};

@@ -72,7 +72,7 @@ impl sealed::Sealed for u16 {
 }
 
 /// A count matrix that owns its arrays. Hand the same one to every decode: it keeps its memory.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Csr<T: Count> {
     pub(crate) n_genes: u32,
     pub(crate) indptr: Buffer<i64>,
@@ -129,6 +129,12 @@ impl<T: Count> Csr<T> {
     /// Takes the arrays: indptr, indices, values.
     pub fn into_parts(self) -> (Buffer<i64>, Buffer<i32>, Buffer<T>) {
         (self.indptr, self.indices, self.values)
+    }
+}
+
+impl<T: Count> Default for Csr<T> {
+    fn default() -> Csr<T> {
+        Csr::new()
     }
 }
 

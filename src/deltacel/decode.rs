@@ -269,15 +269,35 @@ impl Decoder {
         counts: bool,
     ) -> Result<(), Error> {
         let nnz = selected(tile, cells)?;
-        let per_value = size_of::<i32>() + if counts { size_of::<T>() } else { 0 };
-        let bytes = (nnz as u64).saturating_mul(per_value as u64).saturating_add(8 * (cells.len() as u64 + 1));
-        Limits::check(nnz as u64, self.limits.max_values, Limit::Values, Part::Object)?;
-        Limits::check(bytes, self.limits.max_output_bytes, Limit::OutputBytes, Part::Object)?;
+        self.check_output::<T>(cells.len() as u64, nnz as u64, counts)?;
         csr.n_genes = tile.n_genes();
         csr.indptr.resize(cells.len() + 1);
         csr.indices.resize(nnz);
         csr.values.resize(if counts { nnz } else { 0 });
         Ok(())
+    }
+
+    /// Passes results of such a size if the limits do.
+    pub(super) fn check_output<T: Count>(&self, cells: u64, nnz: u64, counts: bool) -> Result<(), Error> {
+        let per_value = size_of::<i32>() + if counts { size_of::<T>() } else { 0 };
+        let indptr = cells.saturating_add(1).saturating_mul(size_of::<i64>() as u64);
+        let bytes = nnz.saturating_mul(per_value as u64).saturating_add(indptr);
+        Limits::check(nnz, self.limits.max_values, Limit::Values, Part::Object)?;
+        Limits::check(bytes, self.limits.max_output_bytes, Limit::OutputBytes, Part::Object)
+    }
+
+    /// Runs `work` on each item, on the threads that this decoder may use; the results stand in the items' order.
+    #[cfg(feature = "dataset")]
+    pub(super) fn map<I: Send, R: Send>(&self, items: Vec<I>, work: impl Fn(I) -> R + Sync + Send) -> Vec<R> {
+        #[cfg(feature = "parallel")]
+        use rayon::prelude::*;
+        match &self.threads {
+            #[cfg(feature = "parallel")]
+            Threads::Ambient if items.len() > 1 => items.into_par_iter().map(work).collect(),
+            #[cfg(feature = "parallel")]
+            Threads::Own(pool) if items.len() > 1 => pool.install(|| items.into_par_iter().map(work).collect()),
+            _ => items.into_iter().map(work).collect(),
+        }
     }
 
     /// Decodes the cells of a range into the caller's slices; `values: None` leaves the counts undecoded.

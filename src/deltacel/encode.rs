@@ -4,7 +4,9 @@ use std::ops::Range;
 #[cfg(feature = "parallel")]
 use std::sync::Mutex;
 
+use super::chunk::ENTRY_LEN;
 use super::csr::CsrView;
+use super::header::{HEADER_LEN, MAGIC, MAX_GENES, VERSION};
 use super::profile::{Framer, Profile};
 use crate::error::{Error, ErrorKind, Part};
 
@@ -13,9 +15,6 @@ const ESCAPE: u32 = 65_535;
 
 /// Nonzeros of a chunk that the writer aims at, at most.
 const CHUNK_NONZEROS: usize = 750_000;
-
-const HEADER_BYTES: usize = 64;
-const ENTRY_BYTES: usize = 96;
 
 /// How a tile is cut into chunks: the units that decode in parallel, or alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +75,7 @@ pub struct EncodeReport {
 
 /// Settings of an [`Encoder`].
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct EncoderBuilder {
     profile: Profile,
     chunks: Chunks,
@@ -85,21 +85,18 @@ pub struct EncoderBuilder {
 
 impl EncoderBuilder {
     /// How frames are made.
-    #[must_use]
     pub fn profile(mut self, profile: Profile) -> EncoderBuilder {
         self.profile = profile;
         self
     }
 
     /// How the tile is cut.
-    #[must_use]
     pub fn chunks(mut self, chunks: Chunks) -> EncoderBuilder {
         self.chunks = chunks;
         self
     }
 
     /// How many exceptions are taken.
-    #[must_use]
     pub fn exceptions(mut self, exceptions: ExceptionPolicy) -> EncoderBuilder {
         self.exceptions = exceptions;
         self
@@ -108,7 +105,6 @@ impl EncoderBuilder {
     /// Threads to use: 0 for those of rayon's current pool, 1 for the calling thread alone. The tile is the same.
     ///
     /// Without the feature `parallel` it is always the calling thread.
-    #[must_use]
     pub fn threads(mut self, threads: usize) -> EncoderBuilder {
         self.threads = threads;
         self
@@ -176,6 +172,11 @@ struct Job {
 }
 
 impl Encoder {
+    /// The profile in use.
+    pub fn profile(&self) -> Profile {
+        self.settings.profile
+    }
+
     /// Settings to choose from.
     pub fn builder() -> EncoderBuilder {
         EncoderBuilder::default()
@@ -336,11 +337,11 @@ impl Worker {
 }
 
 /// Passes a matrix that a tile can hold. Gives where its cells start in the arrays, and its counts for the report.
-fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
+pub(super) fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
     let &CsrView { n_genes, indptr, indices, values } = matrix;
     let bad = |kind, part| Err(Error::new(kind, part));
-    if n_genes == 0 || n_genes > 1 << 31 {
-        let kind = ErrorKind::OutOfRange { found: n_genes.into(), min: 1, max: 1 << 31 };
+    if n_genes == 0 || n_genes > MAX_GENES {
+        let kind = ErrorKind::OutOfRange { found: n_genes.into(), min: 1, max: MAX_GENES.into() };
         return bad(kind, Part::Matrix("number of genes"));
     }
     let (&[first, ..], &[.., last]) = (indptr, indptr) else {
@@ -439,11 +440,11 @@ fn cut(starts: &[usize], chunks: Chunks) -> Result<Vec<Range<usize>>, Error> {
 fn write(n_genes: u32, starts: &[usize], jobs: &[Job], report: &mut EncodeReport, out: &mut Vec<u8>) {
     let (chunks, _) = jobs.as_chunks::<2>();
     let frames = chunks.iter().flat_map(|[gaps, vals]| [&gaps.frame, &vals.frame, &vals.exceptions, &gaps.exceptions]);
-    let indptr_off = HEADER_BYTES + chunks.len() * ENTRY_BYTES;
+    let indptr_off = HEADER_LEN + chunks.len() * ENTRY_LEN;
     let streams_off = indptr_off + starts.len() * 8;
     out.reserve_exact(streams_off + frames.clone().map(|frame| frame.len().next_multiple_of(8)).sum::<usize>());
 
-    out.resize(HEADER_BYTES, 0);
+    out.resize(HEADER_LEN, 0);
     let mut spans = Spans { end: streams_off };
     for [gaps, vals] in chunks {
         let cells = &gaps.cells;
@@ -470,15 +471,15 @@ fn write(n_genes: u32, starts: &[usize], jobs: &[Job], report: &mut EncodeReport
     report.header_bytes = indptr_off as u64;
     report.indptr_bytes = (starts.len() * 8) as u64;
     report.total_bytes = out.len() as u64;
-    let crc = crc32fast::hash(&out[HEADER_BYTES..]);
-    let mut header = &mut out[..HEADER_BYTES];
+    let crc = crc32fast::hash(&out[HEADER_LEN..]);
+    let mut header = &mut out[..HEADER_LEN];
     let mut put = |field: &[u8]| {
         let (to, rest) = std::mem::take(&mut header).split_at_mut(field.len());
         to.copy_from_slice(field);
         header = rest;
     };
-    put(b"DELTACEL");
-    put(&2u32.to_le_bytes()); // version
+    put(&MAGIC);
+    put(&VERSION.to_le_bytes());
     put(&0u32.to_le_bytes()); // flags
     put(&report.n_cells.to_le_bytes());
     put(&report.nnz.to_le_bytes());
@@ -510,8 +511,6 @@ impl Spans {
 mod tests {
     use super::*;
 
-    const MAX_GENES: u32 = 1 << 31;
-
     /// A matrix that owns its arrays.
     #[derive(Clone, Debug, PartialEq)]
     struct Matrix {
@@ -539,7 +538,7 @@ mod tests {
         fn error(&self) -> Error {
             let mut out = vec![1, 2, 3];
             let error = Encoder::builder().build().unwrap().encode(&self.view(), &mut out).unwrap_err();
-            assert_eq!(out, [], "what an error leaves behind");
+            assert!(out.is_empty(), "what an error leaves behind");
             error
         }
     }
@@ -620,5 +619,18 @@ mod tests {
             None,
             "matrix, number of counts: is 1 where the rest of the object implies 2",
         );
+    }
+
+    #[test]
+    fn a_chunk_has_fewer_than_2_to_the_32_nonzeros() {
+        let half = 1usize << 31;
+        let starts = [0, half, 2 * half];
+        let error = cut(&starts, Chunks::Count(1)).unwrap_err();
+        let kind = ErrorKind::OutOfRange { found: 1 << 32, min: 0, max: u32::MAX.into() };
+        assert_eq!((error.kind(), error.part()), (kind, Part::ChunkEntry(0, "nonzeros")));
+        assert!(error.to_string().ends_with("(ask for more chunks)"), "{error}");
+        assert_eq!(cut(&starts, Chunks::Count(2)).unwrap(), [0..1, 1..2]);
+        assert!(cut(&[0, half, 2 * half - 1], Chunks::Count(1)).is_ok());
+        assert_eq!(cut(&starts, Chunks::Auto).unwrap(), [0..1, 1..2]);
     }
 }

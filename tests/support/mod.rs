@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tilekern::deltacel::Decoder;
+use tilekern::kernels::Kernels;
 
 /// The folder that holds the corpora: `TILEKERN_FIXTURES`, else `../shared` beside the checkout.
 pub fn fixtures() -> PathBuf {
@@ -44,6 +46,13 @@ pub fn json(path: &Path) -> Value {
 /// The entries of an `index.json`.
 pub fn entries(path: &Path) -> Vec<Value> {
     json(path).as_array().expect("a list").clone()
+}
+
+/// One decoder of each kind: kernels and number of threads.
+pub fn decoders() -> impl Iterator<Item = Decoder> {
+    Kernels::available().flat_map(|kernels| {
+        [1, 3].map(|threads| Decoder::builder().kernels(kernels).threads(threads).build().expect("a decoder"))
+    })
 }
 
 /// SHA-256 in lower-case hexadecimal.

@@ -12,31 +12,16 @@ pub enum Clock {
     Wall,
 }
 
-impl Clock {
-    fn time(self, run: &mut dyn FnMut()) -> Duration {
-        match self {
-            Clock::Wall => {
-                let start = Instant::now();
-                run();
-                start.elapsed()
-            }
-            Clock::Cpu => {
-                let start = cpu_time();
-                run();
-                cpu_time().saturating_sub(start)
-            }
-        }
-    }
-}
-
+/// CPU time of the calling thread.
 #[cfg(unix)]
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
+/// Time since the first call: this system tells no CPU time of a thread.
 #[cfg(not(unix))]
-fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     START.get_or_init(Instant::now).elapsed()
 }
@@ -47,8 +32,10 @@ pub struct Case<'a> {
     run: Box<dyn FnMut() + 'a>,
     /// Runs that one reading covers.
     repeat: u32,
-    /// Seconds of one run, a reading each.
+    /// Seconds of one run by the case's clock, a reading each.
     readings: Vec<f64>,
+    /// The same readings by the wall.
+    wall: Vec<f64>,
 }
 
 impl<'a> Case<'a> {
@@ -56,12 +43,23 @@ impl<'a> Case<'a> {
         let run = Box::new(move || {
             black_box(run());
         });
-        Case { clock, run, repeat: 1, readings: Vec::new() }
+        Case { clock, run, repeat: 1, readings: Vec::new(), wall: Vec::new() }
     }
 
-    fn read(&mut self) -> f64 {
-        let Case { clock, run, repeat, .. } = self;
-        clock.time(&mut || (0..*repeat).for_each(|_| run())).as_secs_f64() / f64::from(*repeat)
+    /// CPU time and time on the wall of `repeat` runs.
+    fn time(&mut self) -> (Duration, Duration) {
+        let (cpu, wall) = (cpu_time(), Instant::now());
+        for _ in 0..self.repeat {
+            (self.run)();
+        }
+        (cpu_time().saturating_sub(cpu), wall.elapsed())
+    }
+
+    fn read(&mut self) {
+        let (cpu, wall) = self.time();
+        let per_run = |time: Duration| time.as_secs_f64() / f64::from(self.repeat);
+        self.readings.push(per_run(if self.clock == Clock::Cpu { cpu } else { wall }));
+        self.wall.push(per_run(wall));
     }
 
     pub fn median(&self) -> f64 {
@@ -78,6 +76,11 @@ impl<'a> Case<'a> {
     }
 }
 
+/// How much sooner `many` is done than `one`, by the wall: the median over the rounds.
+pub fn speedup(one: &Case<'_>, many: &Case<'_>) -> f64 {
+    median(one.wall.iter().zip(&many.wall).map(|(one, many)| one / many).collect())
+}
+
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     match values.len() {
@@ -88,18 +91,16 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 /// Reads each case once a round, after a run of each that does not count. A reading covers `at_least` of time.
-pub fn take_turns(cases: &mut [Case<'_>], rounds: usize, at_least: Duration, mut round_done: impl FnMut()) {
+pub fn take_turns(cases: &mut [Case<'_>], rounds: usize, at_least: Duration) {
     for case in cases.iter_mut() {
         (case.run)();
-        while case.clock.time(&mut || (0..case.repeat).for_each(|_| (case.run)())) < at_least {
+        while case.time().1 < at_least {
             case.repeat *= 2;
         }
     }
     for _ in 0..rounds {
         for case in cases.iter_mut() {
-            let reading = case.read();
-            case.readings.push(reading);
+            case.read();
         }
-        round_done();
     }
 }

@@ -1,11 +1,13 @@
 //! The figures of a run, as JSON and as tables.
 
-use std::fmt::Write;
+use serde::Serialize;
 
-use serde_json::{Value, json};
+use crate::table::{Align, Table};
 
+#[derive(Serialize)]
 pub struct Report {
     pub cpu: String,
+    /// CPUs that this process may use.
     pub threads: usize,
     pub kernels: Vec<&'static str>,
     pub tile: TileFacts,
@@ -15,6 +17,7 @@ pub struct Report {
     pub profiles: Vec<ProfileRow>,
 }
 
+#[derive(Serialize)]
 pub struct TileFacts {
     pub cells: usize,
     pub genes: u32,
@@ -24,7 +27,8 @@ pub struct TileFacts {
     pub chunks: u32,
 }
 
-/// What a decode cannot beat, or should.
+/// What a decode cannot beat, or should. One thread, reused memory on huge pages.
+#[derive(Serialize)]
 pub struct Bounds {
     pub zstd_ns_per_nnz: f64,
     pub memcpy_ns_per_nnz: f64,
@@ -32,6 +36,7 @@ pub struct Bounds {
     pub naive_x_zstd: f64,
 }
 
+#[derive(Serialize)]
 pub struct DecodeRow {
     pub kernel: &'static str,
     pub threads: usize,
@@ -39,9 +44,12 @@ pub struct DecodeRow {
     pub ns_per_nnz: f64,
     pub ns_per_nnz_min: f64,
     pub x_zstd: f64,
+    /// Against one thread of the same kernel and buffers, by the wall.
+    pub speedup: f64,
     pub cells_per_s: f64,
 }
 
+#[derive(Serialize)]
 pub struct OpRow {
     pub op: &'static str,
     pub kernel: &'static str,
@@ -49,6 +57,7 @@ pub struct OpRow {
     pub x_naive: f64,
 }
 
+#[derive(Serialize)]
 pub struct ProfileRow {
     pub profile: String,
     pub bytes: u64,
@@ -56,132 +65,129 @@ pub struct ProfileRow {
     pub zstd_ns_per_nnz: f64,
     pub x_zstd_time: f64,
     pub decode_ns_per_nnz: f64,
+    /// A whole decode against libzstd alone on the plain level-19 frames.
     pub x_decode: f64,
     pub encode_s: f64,
     pub x_encode: f64,
 }
 
 impl Report {
-    pub fn to_json(&self) -> Value {
-        json!({
-            "cpu": self.cpu,
-            "kernels": self.kernels,
-            "tile": {
-                "cells": self.tile.cells,
-                "genes": self.tile.genes,
-                "nnz": self.tile.nnz,
-                "bytes": self.tile.bytes,
-                "profile": self.tile.profile,
-                "chunks": self.tile.chunks,
-            },
-            "bounds": {
-                "zstd_ns_per_nnz": self.bounds.zstd_ns_per_nnz,
-                "memcpy_ns_per_nnz": self.bounds.memcpy_ns_per_nnz,
-                "naive_ns_per_nnz": self.bounds.naive_ns_per_nnz,
-            },
-            "results": self.results.iter().map(|row| json!({
-                "kernel": row.kernel,
-                "threads": row.threads,
-                "buffers": row.buffers,
-                "ns_per_nnz": row.ns_per_nnz,
-                "ns_per_nnz_min": row.ns_per_nnz_min,
-                "x_zstd": row.x_zstd,
-                "cells_per_s": row.cells_per_s,
-            })).collect::<Vec<_>>(),
-            "kernel_ops": self.kernel_ops.iter().map(|row| json!({
-                "op": row.op,
-                "kernel": row.kernel,
-                "ns_per_value": row.ns_per_value,
-                "x_naive": row.x_naive,
-            })).collect::<Vec<_>>(),
-            "profiles": self.profiles.iter().map(|row| json!({
-                "profile": row.profile,
-                "bytes": row.bytes,
-                "x_bytes": row.x_bytes,
-                "zstd_ns_per_nnz": row.zstd_ns_per_nnz,
-                "x_zstd_time": row.x_zstd_time,
-                "decode_ns_per_nnz": row.decode_ns_per_nnz,
-                "x_decode": row.x_decode,
-                "encode_s": row.encode_s,
-                "x_encode": row.x_encode,
-            })).collect::<Vec<_>>(),
-        })
+    /// The report for people.
+    pub fn lines(&self) -> Vec<String> {
+        let tile = &self.tile;
+        let mut lines = vec![
+            format!("CPU   {} ({} threads), tilekern {}", self.cpu, self.threads, env!("CARGO_PKG_VERSION")),
+            format!(
+                "tile  {} cells x {} genes, {} nonzeros, {} bytes ({:.3} per nonzero), {} chunks, profile {}",
+                tile.cells,
+                tile.genes,
+                tile.nnz,
+                tile.bytes,
+                tile.bytes as f64 / tile.nnz.max(1) as f64,
+                tile.chunks,
+                tile.profile
+            ),
+            String::new(),
+        ];
+        lines.extend(self.decode_lines());
+        lines.push(String::new());
+        lines.extend(self.op_lines());
+        if !self.profiles.is_empty() {
+            lines.push(String::new());
+            lines.extend(self.profile_lines());
+        }
+        lines
     }
 
-    pub fn to_text(&self) -> String {
-        let mut text = String::new();
-        let tile = &self.tile;
-        _ = writeln!(text, "CPU      {} ({} threads), tilekern {}", self.cpu, self.threads, env!("CARGO_PKG_VERSION"));
-        _ = writeln!(
-            text,
-            "tile     {} cells x {} genes, {} nonzeros, {} bytes ({:.3} per nonzero), {} chunks, profile {}",
-            tile.cells,
-            tile.genes,
-            tile.nnz,
-            tile.bytes,
-            tile.bytes as f64 / tile.nnz.max(1) as f64,
-            tile.chunks,
-            tile.profile
-        );
-        text.push_str("\nDecode to CSR (indptr i64, indices i32, counts i32)   ns per nonzero, median\n");
-        _ = writeln!(text, "  {:<10} {:>7}  {:<12} {:>9} {:>9} {:>12}", "kernel", "threads", "buffers", "ns", "x libzstd", "M cells/s");
-        let bound = |text: &mut String, name: &str, ns: f64, x: f64| {
-            _ = writeln!(text, "  {name:<10} {:>7}  {:<12} {ns:>9.3} {x:>9.2}", 1, "reused-huge");
-        };
-        bound(&mut text, "libzstd", self.bounds.zstd_ns_per_nnz, 1.0);
-        bound(&mut text, "memcpy", self.bounds.memcpy_ns_per_nnz, self.bounds.memcpy_ns_per_nnz / self.bounds.zstd_ns_per_nnz);
-        bound(&mut text, "naive", self.bounds.naive_ns_per_nnz, self.bounds.naive_x_zstd);
+    /// Whole decodes beside their bounds.
+    pub fn decode_lines(&self) -> Vec<String> {
+        let mut table = Table::new([
+            ("decode to CSR", Align::Left),
+            ("threads", Align::Right),
+            ("buffers", Align::Left),
+            ("ns/nonzero", Align::Right),
+            ("x libzstd", Align::Right),
+            ("speedup", Align::Right),
+            ("M cells/s", Align::Right),
+        ]);
+        let zstd = self.bounds.zstd_ns_per_nnz;
+        for (name, ns, ratio) in [
+            ("libzstd alone", zstd, 1.0),
+            ("memcpy of the output", self.bounds.memcpy_ns_per_nnz, self.bounds.memcpy_ns_per_nnz / zstd),
+            ("naive loops", self.bounds.naive_ns_per_nnz, self.bounds.naive_x_zstd),
+        ] {
+            let [ns, ratio] = [format!("{ns:.3}"), format!("{ratio:.2}")];
+            table.row([name.into(), "1".into(), "reused-huge".into(), ns, ratio, String::new(), String::new()]);
+        }
         for row in &self.results {
-            _ = writeln!(
-                text,
-                "  {:<10} {:>7}  {:<12} {:>9.3} {:>9.2} {:>12.3}",
-                row.kernel,
-                row.threads,
-                row.buffers,
-                row.ns_per_nnz,
-                row.x_zstd,
-                row.cells_per_s / 1e6
-            );
+            table.row([
+                row.kernel.into(),
+                row.threads.to_string(),
+                row.buffers.into(),
+                format!("{:.3}", row.ns_per_nnz),
+                format!("{:.2}", row.x_zstd),
+                format!("{:.2}", row.speedup),
+                format!("{:.3}", row.cells_per_s / 1e6),
+            ]);
         }
-        text.push_str(
-            "  libzstd: the tile's frames alone; memcpy: 8 bytes per nonzero; naive: the format's text as plain loops.\n  \
-             One thread is timed by its CPU time, several by the wall.\n",
-        );
-        text.push_str("\nKernels on cells that stay in the cache   ns per value, best; speed against the naive loop\n");
-        _ = writeln!(text, "  {:<12} {:<10} {:>9} {:>9}", "operation", "kernel", "ns", "x naive");
+        let mut lines: Vec<String> = table.lines().collect();
+        lines.push("Medians. One thread is timed by its CPU time, several by the wall.".to_owned());
+        lines
+    }
+
+    fn op_lines(&self) -> Vec<String> {
+        let mut table = Table::new([
+            ("kernel on cells in cache", Align::Left),
+            ("level", Align::Left),
+            ("ns/value", Align::Right),
+            ("x naive", Align::Right),
+        ]);
         for row in &self.kernel_ops {
-            _ = writeln!(text, "  {:<12} {:<10} {:>9.4} {:>9.1}", row.op, row.kernel, row.ns_per_value, row.x_naive);
+            table.row([
+                row.op.into(),
+                row.kernel.into(),
+                format!("{:.4}", row.ns_per_value),
+                format!("{:.1}", row.x_naive),
+            ]);
         }
-        if !self.profiles.is_empty() {
-            text.push_str("\nWriter profiles on the same counts, one thread; ratios to plain:19\n");
-            _ = writeln!(
-                text,
-                "  {:<10} {:>12} {:>8} {:>10} {:>8} {:>10} {:>10} {:>9} {:>8}",
-                "profile", "bytes", "x bytes", "zstd ns", "x time", "decode ns", "x zstd 19", "encode s", "x encode"
-            );
-            for row in &self.profiles {
-                _ = writeln!(
-                    text,
-                    "  {:<10} {:>12} {:>8.3} {:>10.3} {:>8.2} {:>10.3} {:>10.2} {:>9.1} {:>8.2}",
-                    row.profile,
-                    row.bytes,
-                    row.x_bytes,
-                    row.zstd_ns_per_nnz,
-                    row.x_zstd_time,
-                    row.decode_ns_per_nnz,
-                    row.x_decode,
-                    row.encode_s,
-                    row.x_encode
-                );
-            }
+        table.lines().collect()
+    }
+
+    fn profile_lines(&self) -> Vec<String> {
+        let mut table = Table::new([
+            ("writer profile", Align::Left),
+            ("bytes", Align::Right),
+            ("x bytes", Align::Right),
+            ("libzstd ns", Align::Right),
+            ("x time", Align::Right),
+            ("decode ns", Align::Right),
+            ("x libzstd of plain:19", Align::Right),
+            ("encode s", Align::Right),
+            ("x encode", Align::Right),
+        ]);
+        for row in &self.profiles {
+            table.row([
+                row.profile.clone(),
+                row.bytes.to_string(),
+                format!("{:.3}", row.x_bytes),
+                format!("{:.3}", row.zstd_ns_per_nnz),
+                format!("{:.2}", row.x_zstd_time),
+                format!("{:.3}", row.decode_ns_per_nnz),
+                format!("{:.2}", row.x_decode),
+                format!("{:.1}", row.encode_s),
+                format!("{:.2}", row.x_encode),
+            ]);
         }
-        text
+        let mut lines: Vec<String> = table.lines().collect();
+        lines.push("The same counts on one thread; ratios to plain:19.".to_owned());
+        lines
     }
 }
 
 /// The CPU as it names itself.
 pub fn cpu_name() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
+    let name =
+        info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()));
     name.map_or_else(|| std::env::consts::ARCH.to_owned(), str::to_owned)
 }

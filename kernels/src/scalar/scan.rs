@@ -16,6 +16,7 @@ pub fn gaps(lo: &[u8], hi: &[u8], bounds: &[i64], out: &mut [i32], _store: Store
 }
 
 #[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "indices wrap")]
 fn gaps_of_cell(lo: &[u8], hi: &[u8], out: &mut [i32]) -> GapsSeen {
     let mut last = 0u64;
     let mut zeros = 0usize;

@@ -86,7 +86,7 @@ pub(crate) fn gaps<const W: usize, S: Copy>(
     (mut lo, mut hi, mut bounds, mut out): (&[u8], &[u8], &[i64], &mut [i32]),
     state: &mut S,
     begin: impl Fn(&mut S),
-    block: impl Fn(&mut S, &[u8; W], &[u8; W], usize) -> [i32; W],
+    block: impl Fn(&mut S, &[u8; W], &[u8; W], u8) -> [i32; W],
     end: impl Fn(&S) -> u64,
     line: impl Fn(&mut Line, &[u8; 64]),
 ) -> u64 {

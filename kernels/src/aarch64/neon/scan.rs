@@ -61,9 +61,9 @@ fn end(run: &Run) -> u64 {
 /// The scan runs over the 8 sums of neighbours; an even place's index is then its pair's less the odd gap.
 #[target_feature(enable = "neon")]
 #[inline]
-fn block(run: &mut Run, lo: uint8x16_t, hi: uint8x16_t, len: usize) -> [uint32x4_t; 4] {
+fn block(run: &mut Run, lo: uint8x16_t, hi: uint8x16_t, len: u8) -> [uint32x4_t; 4] {
     let places = must_cast([0u8, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
-    let valid = vcltq_u8(places, vdupq_n_u8(len as u8));
+    let valid = vcltq_u8(places, vdupq_n_u8(len));
     let lo = vandq_u8(valid, lo);
     let hi = vandq_u8(valid, hi);
     run.lo_sums = vpadalq_u32(run.lo_sums, vpaddlq_u16(vpaddlq_u8(lo)));

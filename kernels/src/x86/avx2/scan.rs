@@ -65,10 +65,10 @@ fn end(run: &Run) -> u64 {
 /// The scan runs over the 16 sums of neighbours; an even place's index is then its pair's less the odd gap.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 #[inline]
-fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: usize) -> [__m256i; 4] {
+fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: u8) -> [__m256i; 4] {
     let zero = _mm256_setzero_si256();
     let places = must_cast(PLACES);
-    let valid = _mm256_cmpgt_epi8(_mm256_set1_epi8(len as i8), places);
+    let valid = _mm256_cmpgt_epi8(_mm256_set1_epi8(len.cast_signed()), places);
     let lo = _mm256_and_si256(valid, lo);
     let hi = _mm256_and_si256(valid, hi);
     run.lo_sums = _mm256_add_epi64(run.lo_sums, _mm256_sad_epu8(lo, zero));
@@ -98,9 +98,9 @@ fn block(run: &mut Run, lo: __m256i, hi: __m256i, len: usize) -> [__m256i; 4] {
 
 const PLACES: [i8; 32] = {
     let mut places = [0; 32];
-    let mut i = 0;
+    let mut i = 0u8;
     while i < 32 {
-        places[i] = i as i8;
+        places[i as usize] = i.cast_signed();
         i += 1;
     }
     places

@@ -70,9 +70,9 @@ fn end(run: &Run) -> u64 {
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn block(run: &mut Run, lo: __m512i, hi: __m512i, len: usize) -> [__m512i; 4] {
+fn block(run: &mut Run, lo: __m512i, hi: __m512i, len: u8) -> [__m512i; 4] {
     let zero = _mm512_setzero_si512();
-    let valid = _bzhi_u64(u64::MAX, len as u32);
+    let valid = _bzhi_u64(u64::MAX, u32::from(len));
     let lo = _mm512_maskz_mov_epi8(valid, lo);
     let hi = _mm512_maskz_mov_epi8(valid, hi);
     run.lo_sums = _mm512_add_epi64(run.lo_sums, _mm512_sad_epu8(lo, zero));

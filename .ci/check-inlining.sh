@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Reads the disassembly of the kernels and fails where a level's function
+#   - is missing, or one stands beside it that should have been inlined,
+#   - calls anything but a panic or a copy of bytes,
+#   - never uses the registers of its level.
+# Such a function gives right results, only slowly, so that no other check sees it.
+#
+# Usage: check-inlining.sh [OBJECT]   an object file of tilekern-kernels for x86-64 or AArch64; built here if not given
+# Env:   OBJDUMP                      a disassembler for the object's CPU (default objdump)
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+object=${1:-}
+if [ -z "$object" ]; then
+    object=$(mktemp -d)/kernels.o
+    trap 'rm -rf "$(dirname "$object")"' EXIT
+    # Without link-time optimisation, which would leave no machine code here.
+    cargo --config profile.release.lto=false rustc -q --release -p tilekern-kernels --lib -- \
+        -C codegen-units=1 --emit "obj=$object"
+fi
+
+listing=$("${OBJDUMP:-objdump}" -dr --no-show-raw-insn --demangle=rust "$object")
+planes="planes::words planes::counts_i32 planes::counts_f32 planes::counts_u16"
+# Level, its registers, its functions.
+case $listing in
+*"elf64-x86-64"*) wanted="x86::avx2 ymm $planes scan::gaps patch::add
+x86::avx512 zmm $planes scan::gaps" ;;
+*"elf64-littleaarch64"*) wanted="aarch64::neon v[0-9]+[.] scan::gaps" ;;
+*) echo "no object of x86-64 or AArch64: $object" >&2; exit 1 ;;
+esac
+
+awk -v list="$wanted" '
+    BEGIN {
+        for (n = split(list, levels, "\n"); n > 0; n--) {
+            for (f = split(levels[n], level, " "); f > 2; f--) wanted["tilekern_kernels::" level[1] "::" level[f]] = level[2]
+        }
+        n = 0
+    }
+    function wrong(what) { print "check-inlining: " current ": " what; failed = 1 }
+    /^[0-9a-f]+ <.*>:$/ {
+        current = $0
+        sub(/^[0-9a-f]+ </, "", current)
+        sub(/>:$/, "", current)
+        inside = current ~ /^<?tilekern_kernels::(x86|aarch64)::/
+        if (inside && !(current in wanted)) wrong("is no entry of a row; it should have been inlined")
+        if (current in wanted) found[current] = 1
+        next
+    }
+    !inside { next }
+    # What a call, or a load of a function for a call through a register, refers to.
+    /R_X86_64_(PLT32|GOTPCREL|REX_GOTPCRELX|GOTPCRELX)|R_AARCH64_(CALL26|JUMP26)/ {
+        callee = $0
+        sub(/^.*R_[A-Z0-9_]+[ \t]+/, "", callee)
+        sub(/[-+]0x[0-9a-f]+$/, "", callee)
+        if (callee !~ /^core::(panicking|slice::(index|copy_from_slice_impl))|^core::option::unwrap_failed|^(memcpy|memset|memmove)$|^anon\.|^\.rodata/) wrong("refers to " callee)
+        next
+    }
+    # Calls within the object have no relocation.
+    / call +[0-9a-f]+ <| bl +[0-9a-f]+ </ && !/\+0x/ { wrong("calls " $NF) }
+    (current in wanted) && $0 ~ wanted[current] { wide[current]++ }
+    END {
+        for (current in wanted) {
+            if (!(current in found)) wrong("is missing")
+            else if (wide[current] < 4) wrong("hardly uses its level (" wanted[current] ")")
+            else n++
+        }
+        if (failed) exit 1
+        print "check-inlining: " n " kernels, no call left inside"
+    }
+' <<<"$listing"

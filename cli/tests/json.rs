@@ -1,0 +1,150 @@
+//! What `--json` prints is what docs/json.md says, key by key.
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::Value;
+use support::{tile, tilekern};
+use tempfile::tempdir;
+
+const DOCUMENT: &str = include_str!("../../docs/json.md");
+
+/// Path of a key, such as `chunks[].cells`, and the types that the document allows for it.
+type Schema = BTreeMap<String, Vec<String>>;
+
+/// The schema of each section of the document that has one.
+fn schemas() -> BTreeMap<String, Schema> {
+    let mut schemas = BTreeMap::new();
+    for section in DOCUMENT.split("\n## ").skip(1) {
+        let (title, body) = section.split_once('\n').expect("a title");
+        let table = body.split_once("| key | type | meaning |\n|---|---|---|\n");
+        let (_, table) = table.unwrap_or_else(|| panic!("{title} has no table"));
+        let mut schema = Schema::new();
+        for row in table.lines().take_while(|line| line.starts_with('|')) {
+            let mut cells = row.trim_matches('|').split('|').map(str::trim);
+            let (key, types) = (cells.next().expect("a key"), cells.next().expect("a type"));
+            let types = types.split([' ', ',']).filter(|word| !word.is_empty() && *word != "or");
+            schema.insert(key.trim_matches('`').to_owned(), types.map(str::to_owned).collect());
+        }
+        schemas.insert(title.to_owned(), schema);
+    }
+    schemas
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "list",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Passes a value whose every key is documented with its type, and which lacks no documented key.
+fn check(schema: &Schema, path: &str, value: &Value) {
+    if let Some(types) = schema.get(path) {
+        let found = kind(value);
+        let fits = types.iter().any(|allowed| allowed == found || (allowed == "number" && found == "integer"));
+        assert!(fits, "{path} is {value}, documented as {types:?}");
+    } else {
+        // The whole, and elements of lists of objects, have no line of their own.
+        assert!(value.is_object() && (path.is_empty() || path.ends_with("[]")), "{path} is not documented: {value}");
+    }
+    match value {
+        Value::Object(keys) => {
+            let prefix = if path.is_empty() { String::new() } else { format!("{path}.") };
+            for (key, value) in keys {
+                check(schema, &format!("{prefix}{key}"), value);
+            }
+            for (documented, types) in schema {
+                let key = documented.strip_prefix(&prefix).filter(|key| !key.is_empty() && !key.contains(['.', '[']));
+                let absent = key.is_some_and(|key| !keys.contains_key(key));
+                assert!(!absent || types.iter().any(|t| t == "absent"), "{documented} is missing in {value}");
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| check(schema, &format!("{path}[]"), element)),
+        _ => {}
+    }
+}
+
+/// The keys that a value has, with elements of lists as one.
+fn keys(path: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(keys_of) => {
+            for (key, value) in keys_of {
+                let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                found.push(path.clone());
+                keys(&path, value, found);
+            }
+        }
+        Value::Array(elements) => {
+            for element in elements {
+                found.push(format!("{path}[]"));
+                keys(&format!("{path}[]"), element, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_verb_prints_what_is_documented() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    tile(&folder.path().join("a.dct"), 20, 10);
+    tile(&folder.path().join("none.dct"), 0, 10);
+    let mut damaged = fs::read(at("a.dct")).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    fs::write(at("damaged.dct"), damaged).unwrap();
+    let (a, none, damaged, absent) = (at("a.dct"), at("none.dct"), at("damaged.dct"), at("absent"));
+    let (dataset, output) = (at("dataset"), at("out.mtx"));
+
+    let sample = ["sample", &dataset, "--cells", "30", "--genes", "200", "--tile-size", "20", "--profile", "quick"];
+    let cases: &[(&str, i32, &[&[&str]])] = &[
+        ("`tilekern sample`", 0, &[&sample]),
+        (
+            "Errors",
+            1,
+            &[
+                &["info", &absent],
+                &["info", &damaged],
+                &["decode", &absent],
+                &["decode", &damaged],
+                &["trace", &absent],
+                &["sample", &dataset],
+            ],
+        ),
+        ("`tilekern info`, tile", 0, &[&["info", &a], &["info", &none]]),
+        ("`tilekern info`, dataset", 0, &[&["info", &dataset]]),
+        ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset]]),
+        ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
+        ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),
+        ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output]]),
+        ("`tilekern trace`", 0, &[&["trace", &a], &["trace", &none]]),
+        ("`tilekern trace`", 1, &[&["trace", &damaged]]),
+    ];
+    let schemas = schemas();
+    let mut seen: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (title, code, commands) in cases {
+        let schema = schemas.get(*title).unwrap_or_else(|| panic!("no section {title}"));
+        for command in *commands {
+            let run = tilekern(command.iter().copied().chain(["--json"]));
+            assert_eq!((run.code, run.stderr.as_str()), (Some(*code), ""), "{command:?}: {run:?}");
+            assert_eq!(run.stdout.lines().count(), 1, "{command:?}: {run:?}");
+            let value = run.json();
+            check(schema, "", &value);
+            keys("", &value, seen.entry(title).or_default());
+        }
+    }
+    // Each documented key was printed by some command: no line of the document is out of use.
+    for (title, seen) in seen {
+        for key in schemas[title].keys() {
+            assert!(seen.contains(key), "{title}: {key} is documented, but no command printed it");
+        }
+    }
+}

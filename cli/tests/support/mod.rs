@@ -1,0 +1,94 @@
+//! Shared by the tests of the command.
+#![allow(dead_code)] // each test target uses its part
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tilekern::deltacel::{Chunks, CsrView, Encoder, Profile};
+
+/// What a run of the command gave.
+#[derive(Debug)]
+pub struct Run {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Run {
+    /// The one JSON document on standard output.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("{e}: {self:?}"))
+    }
+}
+
+/// The command, without kernels forced from outside.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tilekern"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs the command.
+pub fn tilekern<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Run {
+    tilekern_with(arguments, &[])
+}
+
+/// Runs the command with bytes on standard input.
+pub fn tilekern_with<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>, stdin: &[u8]) -> Run {
+    let mut child = command().args(arguments).stdin(Stdio::piped()).spawn().expect("it starts");
+    // It may end without reading: that is for the test to judge.
+    let _ = child.stdin.take().expect("a pipe").write_all(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+/// A matrix of `cells` x 1000 in which each cell has `per_cell` nonzeros, the first count of the tile being 70,000.
+pub fn matrix(cells: usize, per_cell: usize) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
+    let number = |i: usize| i32::try_from(i).expect("small");
+    let indptr = (0..=cells).map(|cell| i64::from(number(cell * per_cell))).collect();
+    let genes = (0..cells).flat_map(|cell| (0..per_cell).map(move |i| (cell + i * 7) % 1000));
+    let mut rows: Vec<i32> = genes.map(number).collect();
+    rows.chunks_mut(per_cell.max(1)).for_each(<[i32]>::sort_unstable);
+    let mut counts: Vec<i32> = (0..cells * per_cell).map(|i| number(1 + i % 5)).collect();
+    if let Some(first) = counts.first_mut() {
+        *first = 70_000;
+    }
+    (indptr, rows, counts)
+}
+
+/// Writes such a matrix as a tile of two chunks.
+pub fn tile(path: &Path, cells: usize, per_cell: usize) {
+    let (indptr, indices, values) = matrix(cells, per_cell);
+    let view = CsrView { n_genes: 1000, indptr: &indptr, indices: &indices, values: &values };
+    let mut bytes = Vec::new();
+    let mut encoder =
+        Encoder::builder().profile(Profile::Plain(1)).chunks(Chunks::Count(2)).build().expect("an encoder");
+    encoder.encode(&view, &mut bytes).expect("a sound matrix");
+    std::fs::write(path, bytes).expect("written");
+}
+
+/// The folder that holds the corpora: `TILEKERN_FIXTURES`, else `../shared` beside the checkout.
+pub fn fixtures() -> PathBuf {
+    match std::env::var_os("TILEKERN_FIXTURES") {
+        Some(path) => PathBuf::from(path),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
+    }
+}
+
+/// Whether a switch for tests is on.
+pub fn switched_on(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| value != "0" && !value.is_empty())
+}
+
+/// Names of the files in a folder.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

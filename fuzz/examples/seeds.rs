@@ -1,0 +1,58 @@
+//! Writes the seeds of every target to `corpus/<target>/`: made here, simulated, and from `$TILEKERN_FIXTURES` if set.
+
+use std::io;
+use std::path::Path;
+
+use tilekern::deltacel::{Chunks, CsrView, Encoder, Profile};
+use tilekern::simulate::{Params, Simulator};
+
+fn main() -> io::Result<()> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    for (target, _) in tilekern_fuzz::TARGETS {
+        let folder = corpus.join(target);
+        std::fs::create_dir_all(&folder)?;
+        let mut seeds = tilekern_fuzz::seeds(target);
+        if target.starts_with("tile_") {
+            seeds.extend(simulated());
+            seeds.extend(fixtures("fixtures/deltacel/valid", "dct")?);
+            seeds.extend(fixtures("fixtures/deltacel/invalid", "dct")?);
+        }
+        for (i, seed) in seeds.iter().enumerate() {
+            std::fs::write(folder.join(format!("seed-{i:03}")), seed)?;
+        }
+        println!("{target}: {} seeds", seeds.len());
+    }
+    Ok(())
+}
+
+/// Small tiles of realistic counts.
+fn simulated() -> Vec<Vec<u8>> {
+    [(3, 300), (20, 3000), (5, 33_000)]
+        .map(|(cells, genes)| {
+            let counts = Simulator::new(&Params { cells, genes, seed: 1 }).cells(0..cells);
+            let mut encoder = Encoder::builder()
+                .profile(Profile::Plain(19))
+                .chunks(Chunks::Count(2))
+                .build()
+                .expect("sound settings");
+            let matrix =
+                CsrView { n_genes: genes, indptr: &counts.indptr, indices: &counts.indices, values: &counts.data };
+            let mut tile = Vec::new();
+            encoder.encode(&matrix, &mut tile).expect("a sound matrix");
+            tile
+        })
+        .into()
+}
+
+/// The files of a folder of the conformance corpus that are small enough for a fuzzer.
+fn fixtures(folder: &str, extension: &str) -> io::Result<Vec<Vec<u8>>> {
+    let Some(root) = std::env::var_os("TILEKERN_FIXTURES") else { return Ok(Vec::new()) };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(Path::new(&root).join(folder))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|found| found == extension) && path.metadata()?.len() <= 64 << 10 {
+            files.push(std::fs::read(path)?);
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,26 @@
+//! Bodies of the fuzz targets: functions on bytes that panic where a property does not hold.
+//!
+//! The root crate's tests include this file too, and replay seeds and past crashes without a fuzzer.
+
+pub mod build;
+mod decode;
+mod encode;
+mod frame;
+mod oracle;
+mod seeds;
+
+pub use decode::{tile_decode, tile_differential};
+pub use encode::encode_round_trip;
+pub use frame::frame;
+pub use seeds::seeds;
+
+/// A body of a fuzz target.
+pub type Body = fn(&[u8]);
+
+/// Every target and its body.
+pub const TARGETS: [(&str, Body); 4] = [
+    ("tile_decode", tile_decode),
+    ("tile_differential", tile_differential),
+    ("encode_round_trip", encode_round_trip),
+    ("frame", frame),
+];

@@ -1,0 +1,42 @@
+//! The bodies of the fuzz targets on their seeds and on all that ever crashed them.
+#![cfg(all(feature = "encode", target_endian = "little"))]
+
+#[path = "../fuzz/src/lib.rs"]
+mod bodies;
+
+use std::path::{Path, PathBuf};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let Ok(entries) = folder.read_dir() else { return Vec::new() };
+    entries.map(|entry| entry.expect("a folder that can be listed").path()).collect()
+}
+
+#[test]
+fn every_target_has_a_body_and_seeds() {
+    let mut targets: Vec<String> = files("fuzz/fuzz_targets")
+        .iter()
+        .map(|path| path.file_stem().expect("a name").to_str().expect("UTF-8").to_owned())
+        .collect();
+    targets.sort();
+    let mut bodies: Vec<&str> = bodies::TARGETS.iter().map(|target| target.0).collect();
+    bodies.sort();
+    assert_eq!(targets, bodies);
+    for name in bodies {
+        assert!(!bodies::seeds(name).is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn seeds_and_past_crashes() {
+    for (name, body) in bodies::TARGETS {
+        body(&[]);
+        for seed in bodies::seeds(name) {
+            body(&seed);
+        }
+        for path in files(&format!("fuzz/corpus/{name}/regressions")) {
+            println!("{}", path.display());
+            body(&std::fs::read(&path).expect("a readable file"));
+        }
+    }
+}
