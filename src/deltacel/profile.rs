@@ -12,25 +12,27 @@ use crate::zstd::{Compressor, Decompressor, Refused};
 
 /// How the frames of a tile are made. All are plain zstd, for any reader.
 ///
-/// zstd's own parse at a high level holds many short matches that save almost no bytes and that a decoder pays dearly
-/// for (about 8 ns each). All profiles but `plain` leave them out.
+/// All but `plain` use a parse of their own: it knows what a sequence and a literal cost a decoder, where zstd's counts
+/// bits alone. Bytes and times below are against zstd's level 19 on the same counts, simulated and real.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// The fewest bytes, whatever they cost to write.
+    /// The fewest bytes, whatever they cost to write: no frame is larger than zstd's at levels 19 and 22.
     Small,
-    /// As few bytes as zstd's level 19, decoded in four fifths of its time.
+    /// About one per cent fewer bytes than level 19, unpacked in about three quarters of its time.
     #[default]
     Balanced,
-    /// The fastest to decode, at a few per cent more bytes.
+    /// The fastest to decode: up to about two per cent more bytes, two thirds of the time.
     Fast,
-    /// A tenth of the time to write, a few per cent more bytes.
+    /// The fastest to write, in about a twelfth of the time of level 19; nearly as fast to decode as `fast`, and about
+    /// two per cent more bytes.
     Quick,
     /// zstd as it is, at a level of 1 to 22.
     Plain(i32),
 }
 
 impl Profile {
-    /// The level of zstd behind the profile: what a manifest states for information.
+    /// The level of zstd that is closest in effort: what a manifest states for information. Where the profile's own
+    /// parse gives no frame, this level does.
     pub fn zstd_level(self) -> i32 {
         match self {
             Profile::Small => 22,
@@ -51,7 +53,8 @@ impl Profile {
         }
     }
 
-    /// The parses that are tried; the fewest bytes win.
+    /// The parses that are tried; the fewest bytes win. A nanosecond's worth (the last number) is where the bytes of
+    /// real and simulated counts start to rise faster than the time falls.
     fn parses(self) -> &'static [Parse] {
         const fn cheapest(shortest: usize, strings: u32, passes: u32, nanosecond: i32) -> Parse {
             Parse::Cheapest { depth: Depth { shortest, strings }, passes, nanosecond: Nanosecond(nanosecond) }
