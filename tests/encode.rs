@@ -217,7 +217,7 @@ fn counts_like(seed: u64, n_cells: usize, per_cell: usize) -> Matrix {
             .map(|i| {
                 gene += 1 + (next() % (1 + i as u64 / 100).pow(2)) as i32;
                 let count = 1 + (next().trailing_zeros() / 2) as i32;
-                (gene, if next() % 4000 == 0 { count * 300 } else { count })
+                (gene, if next().is_multiple_of(4000) { count * 300 } else { count })
             })
             .collect()
     };
