@@ -20,12 +20,12 @@ use self::report::{Bounds, DecodeRow, OpRow, ProfileRow, TileFacts};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::source::{As, Source};
+use crate::source::{As, Input, Source};
 use crate::target::Target;
 
 /// Compare the throughput of every kernel level on this CPU, beside its bounds
 ///
-/// On a simulated tile at plain zstd level 19, or on a tile as it is: whole decodes with reused, huge-page and fresh
+/// On simulated counts in a tile at plain zstd level 19, or on yours: whole decodes with reused, huge-page and fresh
 /// buffers, on one and on all threads, beside libzstd alone on the same frames, memcpy of the output and a plain decode
 /// as the format's text reads; single kernels on cells in cache; and the same counts in every writer profile. All take
 /// turns, so that a machine whose speed drifts slows all alike; still, only ratios of one run can be compared.
@@ -38,14 +38,14 @@ Examples:
   tilekern bench --json > record.json
   tilekern bench -o chart.svg")]
 pub struct Args {
-    /// A tile (.dct), or the directory of a dataset, whose first tile is taken; simulated counts without it
+    /// A tile (.dct) as it is, or a dataset, whose cells are put into one tile; simulated counts without it
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
 
     #[command(flatten)]
     format: As,
 
-    /// Cells to simulate
+    /// Cells to simulate, or to take of a dataset at most
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     cells: usize,
 
@@ -75,18 +75,31 @@ const HOT_VALUES: i64 = 32 << 10;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let rounds = usize::from(args.rounds);
-    let report = match &args.path {
-        Some(path) => {
-            let source = Source::open(path, args.format, &Limits::default())?;
-            let bytes = source.first_tile()?;
-            measure(&bytes, "as it is", rounds, !args.no_profiles, console).map_err(|e| Fault::of(e, path))?
-        }
+    let input = args.path.clone().map(|path| Input { path, format: args.format });
+    let (bytes, profile) = match &input {
+        Some(input) => match Source::open(input, &Limits::default())? {
+            Source::Tile(_, bytes) => (bytes, "as it is"),
+            Source::Dataset(_, dataset) => {
+                console.note("encoding the dataset's cells at plain zstd level 19");
+                let mut counts = Csr::<i32>::new();
+                let cells = dataset.n_cells().min(args.cells as u64);
+                dataset.range(0..cells, &Decoder::new()?, &mut counts)?;
+                (encode(&counts.view(), Profile::Plain(19), 0)?.bytes, "plain:19")
+            }
+        },
         None => {
             console.note("simulating counts, encoding them at plain zstd level 19");
-            let bytes = simulated(args.cells, args.genes, args.seed, Profile::Plain(19))?;
-            measure(&bytes, "plain:19", rounds, !args.no_profiles, console)?
+            let Args { cells, genes, seed, .. } = *args;
+            let counts = Simulator::new(&Params { cells, genes, seed }).cells(0..cells);
+            let view =
+                CsrView { n_genes: genes, indptr: &counts.indptr, indices: &counts.indices, values: &counts.data };
+            (encode(&view, Profile::Plain(19), 0)?.bytes, "plain:19")
         }
     };
+    let report = measure(&bytes, profile, rounds, !args.no_profiles, console).map_err(|error| match &args.path {
+        Some(path) => Fault::of(error, path),
+        None => error.into(),
+    })?;
     if let Some(path) = &args.output {
         let (target, mut file) = Target::file(path)?;
         file.write_all(chart::svg(&report).as_bytes()).map_err(|e| Stop::write(e, path))?;
@@ -98,13 +111,6 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         report.lines().iter().try_for_each(|line| console.line(line))?;
     }
     Ok(Verdict::Sound)
-}
-
-/// A tile of simulated counts.
-fn simulated(cells: usize, genes: u32, seed: u64, profile: Profile) -> Result<Vec<u8>, Error> {
-    let counts = Simulator::new(&Params { cells, genes, seed }).cells(0..cells);
-    let view = CsrView { n_genes: genes, indptr: &counts.indptr, indices: &counts.indices, values: &counts.data };
-    Ok(encode(&view, profile, 0)?.bytes)
 }
 
 /// All figures of a tile.

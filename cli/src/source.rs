@@ -101,7 +101,7 @@ impl Found {
 pub enum Source {
     /// The bytes of one tile.
     Tile(PathBuf, Vec<u8>),
-    Dataset(PathBuf, Dataset),
+    Dataset(PathBuf, Box<Dataset>),
 }
 
 impl Source {
@@ -111,7 +111,7 @@ impl Source {
         match Found::at(&path, input.format, limits)? {
             Found::Tile(bytes) => Ok(Source::Tile(path, bytes)),
             Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
-                Ok(dataset) => Ok(Source::Dataset(path, dataset)),
+                Ok(dataset) => Ok(Source::Dataset(path, Box::new(dataset))),
                 Err(error) => Err(Fault::of(error, &path)),
             },
         }
@@ -140,13 +140,6 @@ impl Source {
                 Ok((tile.n_cells() as u64, tile.n_genes()))
             }
             Source::Dataset(_, dataset) => Ok((dataset.n_cells(), dataset.n_genes())),
-        }
-    }
-
-    /// The bytes of the tile, or of a dataset's first.
-    pub fn first_tile(&self) -> Result<Vec<u8>, Fault> {
-        match self {
-            Source::Tile(_, bytes) => Ok(bytes.clone()),
         }
     }
 

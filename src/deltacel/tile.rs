@@ -23,6 +23,28 @@ pub struct Tile<'a> {
     header: Header,
 }
 
+/// How a tile is cut, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outline {
+    /// The header as stored.
+    pub header: Header,
+    /// Chunk by chunk.
+    pub chunks: Vec<ChunkOutline>,
+}
+
+/// A chunk of an [`Outline`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkOutline {
+    /// Its entry in the table.
+    pub chunk: Chunk,
+    /// Gaps above 65535.
+    pub gap_exceptions: u64,
+    /// Counts above 65535.
+    pub count_exceptions: u64,
+}
+
 impl<'a> Tile<'a> {
     /// Opens a tile that is the whole of `bytes`.
     ///
@@ -97,12 +119,15 @@ impl<'a> Tile<'a> {
         Chunk::from_bytes(entry.bytes().first_chunk().expect("an entry of 96 bytes"))
     }
 
-    /// How many exceptions a chunk of this tile has: gaps in [`Stream::Gexc`], counts in [`Stream::Vexc`].
-    pub fn n_exceptions(&self, chunk: &Chunk, stream: Stream) -> u64 {
-        match stream {
-            Stream::Gaps | Stream::Vals => 0,
-            Stream::Gexc | Stream::Vexc => self.stream(chunk, stream).map_or(0, |input| frame::content_size(input) / 8),
-        }
+    /// How the tile is cut.
+    pub fn outline(&self) -> Outline {
+        let outline = |n| {
+            let chunk = self.chunk(n);
+            let exceptions = |stream| self.stream(&chunk, stream).map_or(0, |input| frame::content_size(input) / 8);
+            let [gap_exceptions, count_exceptions] = [Stream::Gexc, Stream::Vexc].map(exceptions);
+            ChunkOutline { chunk, gap_exceptions, count_exceptions }
+        };
+        Outline { header: self.header, chunks: (0..self.header.n_chunks).map(outline).collect() }
     }
 
     /// Entry `i` of the indptr: the nonzeros before cell `i`.
@@ -196,7 +221,7 @@ impl<'a> Tile<'a> {
     }
 
     /// The outline of each stream of a chunk.
-    pub(super) fn check_streams(&self, n: u32) -> Result<(), Error> {
+    fn check_streams(&self, n: u32) -> Result<(), Error> {
         let chunk = self.chunk(n);
         STREAMS.into_iter().try_for_each(|stream| self.check_stream(n, &chunk, stream))
     }
