@@ -313,6 +313,17 @@ impl Decoder {
         cells: Range<usize>,
         out: CsrMut<'_, T>,
     ) -> Result<Decoded, Error> {
+        self.decode_with(tile, cells, out, true)
+    }
+
+    /// As [`Decoder::decode_into`], but if not `split` on the calling thread alone: for callers that have tiles for all.
+    pub(super) fn decode_with<T: Count>(
+        &self,
+        tile: &Tile<'_>,
+        cells: Range<usize>,
+        out: CsrMut<'_, T>,
+        split: bool,
+    ) -> Result<Decoded, Error> {
         let nnz = selected(tile, &cells)?;
         exact("indptr", out.indptr.len(), cells.len() + 1)?;
         exact("indices", out.indices.len(), nnz)?;
@@ -335,10 +346,12 @@ impl Decoder {
             },
         };
         let work = Work { chunks, indices: out.indices, values: out.values };
+        #[cfg(not(feature = "parallel"))]
+        let _ = split;
         let inexact = match &self.threads {
             Threads::One => job.run_here(work),
             #[cfg(feature = "parallel")]
-            _ if work.chunks.len() <= 1 => job.run_here(work),
+            _ if !split || work.chunks.len() <= 1 => job.run_here(work),
             #[cfg(feature = "parallel")]
             Threads::Ambient => job.run_split(work),
             #[cfg(feature = "parallel")]
