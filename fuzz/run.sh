@@ -18,14 +18,18 @@ fi
 cargo run --quiet --example seeds
 # shellcheck disable=SC2086 # no toolchain is no argument
 cargo $toolchain fuzz build --fuzz-dir .
+binaries=target/$(rustc -vV | sed -n 's/^host: //p')/release
+# Freed memory counts as used for as long as the sanitizer keeps it back.
+export ASAN_OPTIONS=quarantine_size_mb=16:${ASAN_OPTIONS:-}
 [ $# -gt 0 ] || set -- fuzz_targets/*.rs
 
 failed=0
 for target in "$@"; do
     target=$(basename "$target" .rs)
     echo "== $target, $seconds s"
-    # shellcheck disable=SC2086
-    cargo $toolchain fuzz run --fuzz-dir . "$target" -- -max_total_time="$seconds" -max_len=65536 -timeout=20 \
-        -rss_limit_mb=512 -malloc_limit_mb=64 -print_final_stats=1 || { echo "== $target crashed"; failed=1; }
+    mkdir -p "artifacts/$target"
+    "$binaries/$target" "corpus/$target" -artifact_prefix="artifacts/$target/" -max_total_time="$seconds" \
+        -max_len=65536 -timeout=20 -rss_limit_mb=512 -malloc_limit_mb=64 -print_final_stats=1 ||
+        { echo "== $target failed: see fuzz/artifacts/$target"; failed=1; }
 done
 exit $failed

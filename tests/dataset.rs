@@ -1,4 +1,5 @@
 //! Datasets that these tests write themselves: rows against a dense model, damage, odd files, failing stores.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small numbers of the tests' own
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -558,7 +559,7 @@ mod odd_files {
     fn no_permission() {
         let (folder, _) = sample(20, 8);
         let path = folder.path().join(TILE);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
         match std::fs::File::open(&path) {
             // The superuser may read it all the same.
             Ok(_) => assert!(read(folder.path()).is_ok()),

@@ -1,5 +1,6 @@
 //! Tiles that the writer makes, read back by a reader written for these tests from the format document alone.
 #![cfg(feature = "encode")]
+#![allow(clippy::cast_possible_truncation)] // small numbers, checked by what they lead to
 
 use proptest::prelude::*;
 use tilekern::ErrorKind;

@@ -131,14 +131,14 @@ pub fn block_header(kind: u64, size: u64, last: bool) -> [u8; 3] {
 
 /// Any way of making a frame of `content`.
 fn any_frame(u: &mut Unstructured<'_>, content: &[u8]) -> Result<Vec<u8>> {
-    Ok(match u.int_in_range(0..=9)? {
-        0 => {
+    Ok(match u.int_in_range(0..=31)? {
+        0..=3 => {
             let mut frame = Vec::with_capacity(zstd_safe::compress_bound(content.len()));
             let compressed = zstd_safe::compress(&mut frame, content, 1 + i32::from(u.arbitrary::<u8>()? % 5));
             compressed.map_or(Vec::new(), |_| frame)
         }
-        1 => rle_frame(content.len() as u64, &[(u.arbitrary()?, content.len() as u64)]),
-        2 => rle_frame(u.int_in_range(0..=300)?, &[(u.arbitrary()?, content.len() as u64), (u.arbitrary()?, 1)]),
+        4 => rle_frame(content.len() as u64, &[(u.arbitrary()?, content.len() as u64)]),
+        5 => rle_frame(u.int_in_range(0..=300)?, &[(u.arbitrary()?, content.len() as u64), (u.arbitrary()?, 1)]),
         _ => raw_frame(content),
     })
 }
@@ -182,7 +182,7 @@ fn any_exceptions(u: &mut Unstructured<'_>, values: &[u16], payloads: Range<u32>
 
 /// A tile that is sound or nearly so, from any bytes.
 pub fn any_tile(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
-    let n_genes = match u.int_in_range(0..=7)? {
+    let n_genes = match u.int_in_range(0..=15)? {
         0 => 1,
         1 => u.int_in_range(1..=300)?,
         2 => u.int_in_range(60_000..=200_000)?,
@@ -202,16 +202,17 @@ pub fn any_tile(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     }
     let mut cell = 0;
     while cell < lens.len() {
-        let end = u.int_in_range(cell..=lens.len())?;
-        if end == cell && u.ratio(7, 8)? {
-            continue; // seldom a chunk without cells
-        }
+        // Seldom a chunk without cells, and none once the bytes are used up.
+        let end = match u.int_in_range(cell..=lens.len())? {
+            end if end == cell && (u.is_empty() || u.ratio(7, 8)?) => lens.len(),
+            end => end,
+        };
         draft.chunks.push(any_piece(u, &draft.bounds, cell..end, n_genes)?);
         cell = end;
     }
     let mut tile = draft.write();
     // And a lie or two in the header or the table.
-    for _ in 0..u.int_in_range(0..=5u8)?.saturating_sub(3) {
+    for _ in 0..u.int_in_range(0..=9u8)?.saturating_sub(7) {
         let field = 2 + u.choose_index((HEADER + ENTRY * draft.chunks.len()) / 8 - 2)?;
         let at = 8 * field;
         let old = u64::from_le_bytes(tile[at..at + 8].try_into().unwrap_or_default());

@@ -116,8 +116,9 @@ impl<'a, T: Count> Reader<'a, T> {
     ) -> Result<Vec<Piece<'r, T>>, Error> {
         let size = self.dataset.manifest.tile_size;
         let Ok(n) = u32::try_from(requests[0].cell / size) else { return Ok(Vec::new()) };
-        let row = |request: &Request| (request.cell % size) as usize; // a cell of the tile, whose indptr is in memory
-        self.tiles.with(|buffer| {
+        // Once the tile is open its indptr is in memory, and so a row's number fits.
+        let row = |request: &Request| usize::try_from(request.cell % size).unwrap_or(usize::MAX);
+        self.with_tile(|buffer| {
             let of_chunks = |tile: &Tile<'_>| {
                 let mut chunks = Vec::new();
                 let mut rest = requests;
@@ -239,10 +240,20 @@ impl<'a, T: Count> Reader<'a, T> {
             let (found, min, max) = (cells.end.into(), cells.start.into(), manifest.n_cells.into());
             return Err(Error::new(ErrorKind::OutOfRange { found, min, max }, Part::Cells));
         }
+        self.with_tile(|first| self.with_tile(|last| self.range_with(cells, out, first, last)))
+    }
+
+    fn range_with(
+        &self,
+        cells: Range<u64>,
+        out: &mut Csr<T>,
+        first: &mut TileBuffer,
+        last: &mut TileBuffer,
+    ) -> Result<Decoded, Error> {
+        let manifest = &self.dataset.manifest;
         let stretches = self.stretches(&cells);
-        let (mut first_buffer, mut last_buffer) = (TileBuffer::new(), TileBuffer::new());
-        let first = self.open_if_cut(stretches.first(), &mut first_buffer)?;
-        let last = self.open_if_cut(stretches.get(1..).and_then(<[_]>::last), &mut last_buffer)?;
+        let first = self.open_if_cut(stretches.first(), first)?;
+        let last = self.open_if_cut(stretches.get(1..).and_then(<[_]>::last), last)?;
         let opened = |k: usize| if k == 0 { first } else { last.filter(|_| k + 1 == stretches.len()) };
         let nnz_of = |k: usize, (tile, cells): &(u32, Range<usize>)| match opened(k) {
             Some(tile) => (tile.indptr(cells.end) - tile.indptr(cells.start)).unsigned_abs(),
@@ -322,7 +333,7 @@ impl<'a, T: Count> Reader<'a, T> {
     }
 
     fn decode_stretch(&self, job: Stretch<'_, T>) -> Result<Decoded, Error> {
-        self.tiles.with(|buffer| {
+        self.with_tile(|buffer| {
             let tile = match job.opened {
                 Some(tile) => tile,
                 None => self.open_for(job.tile, &job.cells, buffer)?,
@@ -337,6 +348,15 @@ impl<'a, T: Count> Reader<'a, T> {
                 }
                 decoded.map_err(|error| self.dataset.in_tile(job.tile, error))
             })
+        })
+    }
+
+    /// Lends a buffer for a tile; the tile's object is closed afterwards.
+    fn with_tile<R>(&self, work: impl FnOnce(&mut TileBuffer) -> R) -> R {
+        self.tiles.with(|buffer| {
+            let result = work(buffer);
+            buffer.object = None;
+            result
         })
     }
 
