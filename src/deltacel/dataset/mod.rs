@@ -257,7 +257,7 @@ impl Dataset {
             buffer.fill(start, end)?;
         }
         let tile = Tile::read_header(buffer.bytes())?;
-        chunks.into_iter().try_for_each(|chunk| tile.check_streams(chunk))?;
+        tile.check_streams(chunks)?;
         Ok(tile)
     }
 
