@@ -175,7 +175,8 @@ fn any_exceptions(u: &mut Unstructured<'_>, values: &[u16], payloads: Range<u32>
     }
     if u.ratio(1, 16)? {
         let at = u.choose_index(pairs.len() + 1)?;
-        pairs.insert(at, (u.int_in_range(0..=values.len() as u32)?, u.arbitrary()?));
+        let position = u32::try_from(u.choose_index(values.len() + 1)?).unwrap_or(u32::MAX);
+        pairs.insert(at, (position, u.arbitrary()?));
     }
     Ok(pairs)
 }
