@@ -254,7 +254,7 @@ mod tests {
                 let steps = parser.parse(&content, border, parse).unwrap().to_vec();
                 prop_assert_eq!(apply(&steps, &content), &content[..]);
                 prop_assert!([border, content.len()].iter().all(|&at| at == 0 || ends(&steps).contains(&at)));
-                prop_assert_eq!(steps.len() > 0, content.len() > 0);
+                prop_assert_eq!(steps.is_empty(), content.is_empty());
                 let again = parser.parse(&content, border, parse).unwrap();
                 prop_assert!(again.iter().map(raw).eq(steps.iter().map(raw)), "another parse the second time");
             }
