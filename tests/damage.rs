@@ -13,7 +13,7 @@ use tilekern::deltacel::{Csr, Decoder, Tile, trace, verify};
 use tilekern::{Error, Limits};
 
 /// Cuts, and flips in the table, of one tile; larger tiles are thinned out to about so many.
-const MOST: usize = 700;
+const MOST: usize = 350;
 /// Larger tiles take too long in a build that is not optimised.
 const MAX_BYTES: usize = 64 << 10;
 
@@ -38,20 +38,21 @@ type Arrays = (Vec<i64>, Vec<i32>, Vec<i32>);
 
 fn damage(sound: &[u8]) -> Result<(), Failed> {
     let decoders: Vec<Decoder> = decoders().collect();
-    let expected = decoded(sound, &decoders)?.map_err(|error| format!("not sound: {error}"))?;
+    let expected = decoded(sound, &decoders, true)?.map_err(|error| format!("not sound: {error}"))?;
     let n_chunks = Tile::open(sound)?.n_chunks() as usize;
 
     let step = sound.len().div_ceil(MOST).max(1);
     let around_parts = (0..HEADER + ENTRY).chain(sound.len().saturating_sub(20)..sound.len());
     for cut in (0..sound.len()).step_by(step).chain(around_parts).filter(|&cut| cut < sound.len()) {
-        check(&sound[..cut], &decoders, None).map_err(|e| format!("cut to {cut} bytes: {}", message(&e)))?;
+        check(&sound[..cut], &decoders, None, cut % 8 == 0)
+            .map_err(|e| format!("cut to {cut} bytes: {}", message(&e)))?;
     }
     let table = HEADER..HEADER + ENTRY * n_chunks;
     let step = (8 * table.len()).div_ceil(MOST).max(1) | 1; // odd, so that each bit of a byte has its turn
     for bit in (0..8 * HEADER).chain((8 * table.start..8 * table.end).step_by(step)) {
         let mut tile = sound.to_vec();
         tile[bit / 8] ^= 1 << (bit % 8);
-        check(&tile, &decoders, Some(&expected)).map_err(|e| format!("bit {bit}: {}", message(&e)))?;
+        check(&tile, &decoders, Some(&expected), bit % 8 == 7).map_err(|e| format!("bit {bit}: {}", message(&e)))?;
     }
     Ok(())
 }
@@ -62,15 +63,15 @@ fn message(failed: &Failed) -> &str {
 
 /// A damaged tile is refused, or gives `expected`. With size and CRC made right it is another tile: what it then is, the
 /// oracle says.
-fn check(tile: &[u8], decoders: &[Decoder], expected: Option<&Arrays>) -> Result<(), Failed> {
-    match (decoded(tile, decoders)?, expected) {
+fn check(tile: &[u8], decoders: &[Decoder], expected: Option<&Arrays>, every_way: bool) -> Result<(), Failed> {
+    match (decoded(tile, decoders, every_way)?, expected) {
         (Err(_), _) => {}
         (Ok(found), Some(expected)) => same("the arrays", found == *expected, true)?,
         (Ok(_), None) => return Err("accepted".into()),
     }
     let mut repaired = tile.to_vec();
     repair(&mut repaired);
-    let found = decoded(&repaired, decoders)?;
+    let found = decoded(&repaired, decoders, every_way)?;
     let declared = repaired.get(24..32).map_or(0, |nnz| u64::from_le_bytes(nnz.try_into().unwrap_or_default()));
     if repaired.len() < HEADER || declared > oracle::MAX_NONZEROS {
         return Ok(());
@@ -84,18 +85,20 @@ fn check(tile: &[u8], decoders: &[Decoder], expected: Option<&Arrays>) -> Result
     }
 }
 
-/// What every decoder gives, be it arrays or the same error; also without the check of the CRC nothing panics.
-fn decoded(tile: &[u8], decoders: &[Decoder]) -> Result<Result<Arrays, String>, Failed> {
+/// What every decoder gives, be it arrays or the same error; `every_way` takes the other ways to read a tile, too.
+fn decoded(tile: &[u8], decoders: &[Decoder], every_way: bool) -> Result<Result<Arrays, String>, Failed> {
     let line = |error: Error| format!("{error} [{}]", error.kind().name());
-    if let Ok(open) = Tile::open_without_crc(tile) {
+    if every_way && let Ok(open) = Tile::open_without_crc(tile) {
         _ = decoders[0].decode(&open, &mut Csr::<f32>::new());
     }
     let opened = match Tile::open(tile) {
         Ok(opened) => opened,
         Err(error) => {
             let error = line(error);
-            same("faults of a tile that does not open", verify(tile, &decoders[0]).is_empty(), false)?;
-            same("fault of its trace", trace(tile, None, &Limits::default()).fault.is_some(), true)?;
+            if every_way {
+                same("faults of a tile that does not open", verify(tile, &decoders[0]).is_empty(), false)?;
+                same("fault of its trace", trace(tile, None, &Limits::default()).fault.is_some(), true)?;
+            }
             return Ok(Err(error));
         }
     };
@@ -110,6 +113,8 @@ fn decoded(tile: &[u8], decoders: &[Decoder]) -> Result<Result<Arrays, String>, 
             return Err(format!("{:?}, {} threads: not as the first", decoder.kernels(), decoder.threads()).into());
         }
     }
-    same("soundness", verify(tile, &decoders[0]).is_empty(), first.is_ok())?;
+    if every_way {
+        same("soundness", verify(tile, &decoders[0]).is_empty(), first.is_ok())?;
+    }
     Ok(first)
 }
