@@ -20,24 +20,21 @@ if [ -z "$object" ]; then
 fi
 
 listing=$("${OBJDUMP:-objdump}" -dr --no-show-raw-insn --demangle=rust "$object")
+planes="planes::words planes::counts_i32 planes::counts_f32 planes::counts_u16"
+# Level, its registers, its functions.
 case $listing in
-*"elf64-x86-64"*)
-    levels="x86::avx2=ymm x86::avx512=zmm"
-    functions="patch::add planes::words planes::counts_i32 planes::counts_f32 planes::counts_u16 scan::gaps" ;;
-*"elf64-littleaarch64"*)
-    levels="aarch64::neon=v[0-9]+[.]"
-    functions="scan::gaps" ;;
+*"elf64-x86-64"*) wanted="x86::avx2 ymm $planes scan::gaps patch::add
+x86::avx512 zmm $planes scan::gaps" ;;
+*"elf64-littleaarch64"*) wanted="aarch64::neon v[0-9]+[.] scan::gaps" ;;
 *) echo "no object of x86-64 or AArch64: $object" >&2; exit 1 ;;
 esac
 
-awk -v levels="$levels" -v functions="$functions" '
+awk -v list="$wanted" '
     BEGIN {
-        n_levels = split(levels, level_list, " ")
-        n_functions = split(functions, function_list, " ")
-        for (l = 1; l <= n_levels; l++) {
-            split(level_list[l], level, "=")
-            for (f = 1; f <= n_functions; f++) wanted["tilekern_kernels::" level[1] "::" function_list[f]] = level[2]
+        for (n = split(list, levels, "\n"); n > 0; n--) {
+            for (f = split(levels[n], level, " "); f > 2; f--) wanted["tilekern_kernels::" level[1] "::" level[f]] = level[2]
         }
+        n = 0
     }
     function wrong(what) { print "check-inlining: " current ": " what; failed = 1 }
     /^[0-9a-f]+ <.*>:$/ {

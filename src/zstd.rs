@@ -118,6 +118,7 @@ mod compress {
         /// Offsets go back 4 MiB at most. Steps that are no parse of `src` are refused or give a frame of other bytes;
         /// only a decode tells.
         pub(crate) fn assemble(&mut self, src: &[u8], steps: &[Sequence], out: &mut Vec<u8>) -> Result<(), Refused> {
+            out.clear();
             if !covers(steps, src.len()) {
                 return Err(Refused::SEQUENCES);
             }
@@ -173,19 +174,73 @@ mod compress {
         if unsafe { zstd_sys::ZSTD_isError(code) } == 0 { Ok(code) } else { Err(Refused(code)) }
     }
 
-    /// Whether blocks of such steps, none too large and the last one ended, make up `len` bytes.
+    /// Whether blocks of such steps, none too large and the last one ended, make up `len` bytes, with no match from
+    /// before the first.
     fn covers(steps: &[Sequence], len: usize) -> bool {
-        let (mut total, mut block, mut open) = (0u64, 0u64, false);
+        let (mut start, mut at, mut open) = (0u64, 0u64, false);
         for step in steps {
-            block += u64::from(step.litLength) + u64::from(step.matchLength);
-            open = step.offset != 0;
-            if block > BLOCK_MAX || open != (step.matchLength != 0) {
+            at += u64::from(step.litLength);
+            if u64::from(step.offset) > at || (step.offset == 0) != (step.matchLength == 0) {
                 return false;
             }
+            at += u64::from(step.matchLength);
+            if at - start > BLOCK_MAX {
+                return false;
+            }
+            open = step.offset != 0;
             if !open {
-                total += std::mem::take(&mut block);
+                start = at;
             }
         }
-        !open && total == len as u64
+        !open && at == len as u64
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::error::Part;
+        use crate::input::Input;
+        use crate::zstd::Decompressor;
+
+        fn step(literals: u32, length: u32, offset: u32) -> Sequence {
+            Sequence { offset, litLength: literals, matchLength: length, rep: 0 }
+        }
+
+        #[test]
+        fn steps_that_are_no_parse_are_refused_or_come_out_otherwise() {
+            let src = b"abcabcabcabc0123";
+            let mut compressor = Compressor::new().unwrap();
+            let mut out = Vec::new();
+            compressor.assemble(src, &[step(3, 9, 3), step(4, 0, 0)], &mut out).unwrap();
+            let mut decoded = [0; 16];
+            let decode =
+                |out: &[u8], decoded: &mut [u8]| Decompressor::new().decode(Input::new(out), decoded, Part::Object);
+            decode(&out, &mut decoded).unwrap();
+            assert_eq!(&decoded, src);
+
+            let none: &[Sequence] = &[];
+            let bad = [
+                none,
+                &[step(3, 9, 3)],                       // no end
+                &[step(3, 9, 3), step(3, 0, 0)],        // too short
+                &[step(3, 9, 3), step(5, 0, 0)],        // too long
+                &[step(3, 9, 0), step(4, 0, 0)],        // a match from nowhere
+                &[step(3, 0, 3), step(13, 0, 0)],       // an empty match
+                &[step(3, 9, 4), step(4, 0, 0)],        // from before the start
+                &[step(u32::MAX, 9, 3), step(8, 0, 0)], // sums that wrap
+            ];
+            for steps in bad {
+                assert!(compressor.assemble(src, steps, &mut out).is_err(), "{steps:?}");
+                assert!(out.is_empty());
+            }
+            // Wrong bytes: libzstd writes them, a decode shows it.
+            compressor.assemble(src, &[step(3, 10, 3), step(3, 0, 0)], &mut out).unwrap();
+            assert!(decode(&out, &mut decoded).is_err() || decoded != *src);
+
+            let large = vec![0; 200 << 10];
+            assert!(compressor.assemble(&large, &[step(200 << 10, 0, 0)], &mut out).is_err(), "a block too large");
+            compressor.assemble(&[], none, &mut out).unwrap();
+            decode(&out, &mut []).unwrap();
+        }
     }
 }

@@ -1,4 +1,5 @@
 //! Datasets that these tests write themselves: rows against a dense model, damage, odd files, failing stores.
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small numbers of the tests' own
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -558,7 +559,7 @@ mod odd_files {
     fn no_permission() {
         let (folder, _) = sample(20, 8);
         let path = folder.path().join(TILE);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o000)).unwrap();
         match std::fs::File::open(&path) {
             // The superuser may read it all the same.
             Ok(_) => assert!(read(folder.path()).is_ok()),
@@ -581,5 +582,32 @@ mod odd_files {
                 assert_eq!(error.part(), Part::Tile(1));
             }
         }
+    }
+}
+
+#[test]
+fn an_outline_says_what_the_whole_tile_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("counts");
+    let cells = vec![vec![(0, 1), (2, 70_000), (4, 3)], vec![], vec![(1, 300), (99_999, 1)]];
+    write(&path, 100_000, &cells, 2, |options| options.tile_size(2));
+    let dataset = Dataset::open(&path).unwrap();
+    let mut buffer = TileBuffer::new();
+    let mut outlines: Vec<_> = (0..2).map(|n| dataset.tile(n, &mut buffer).unwrap().outline()).collect();
+    assert_eq!(outlines, [0, 1].map(|n| dataset.outline(n, &mut buffer).unwrap()));
+    let [first, second] = [0, 1].map(|n| outlines.remove(1 - n).chunks.remove(0));
+    assert_eq!([first.gap_exceptions, first.count_exceptions], [1, 0]);
+    assert_eq!([second.gap_exceptions, second.count_exceptions], [0, 1]);
+
+    // What is read is checked: damage in a frame of counts is not seen, in one of exceptions it is.
+    let tile = dataset.tile_path(0);
+    let sound = std::fs::read(&tile).unwrap();
+    for (stream, seen) in [(tilekern::Stream::Vals, false), (tilekern::Stream::Vexc, true)] {
+        let mut damaged = sound.clone();
+        damaged[usize::try_from(second.chunk.span(stream).0).unwrap()] ^= 1;
+        std::fs::write(&tile, damaged).unwrap();
+        let error = dataset.outline(0, &mut buffer).err();
+        assert_eq!(error.is_some(), seen, "{stream:?}: {error:?}");
+        assert!(error.is_none_or(|error| error.path() == Some(&tile) && error.offset().is_some()), "{stream:?}");
     }
 }

@@ -2,7 +2,8 @@
 
 use indicatif::HumanCount;
 use serde::Serialize;
-use tilekern::deltacel::Tile;
+use tilekern::deltacel::dataset::{Dataset, TileBuffer};
+use tilekern::deltacel::{ChunkOutline, Header, Outline};
 use tilekern::{Limits, Stream};
 
 use crate::Verdict;
@@ -16,7 +17,8 @@ const ROWS: usize = 40;
 
 /// Tell what a tile or dataset is: sizes, chunks, exceptions, settings
 ///
-/// Checks headers, tables and CRCs; what the frames hold is for `verify`.
+/// Checks manifest, headers, bounds and tables, and of a single tile the CRC; the rest is for `verify`. Of the tiles of
+/// a dataset only the small part is read that tells how they are cut.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -141,12 +143,13 @@ impl Exceptions {
 }
 
 impl Totals {
-    fn of(tile: &Tile<'_>, chunks: &[ChunkRecord]) -> Totals {
+    fn of(header: &Header, chunks: &[ChunkRecord]) -> Totals {
         let mut totals = Totals {
-            nnz: tile.nnz(),
-            bytes: tile.size(),
-            n_chunks: tile.n_chunks().into(),
-            indptr_bytes: 8 * (tile.n_cells() as u64 + 1),
+            nnz: header.nnz,
+            bytes: header.total_size,
+            n_chunks: header.n_chunks.into(),
+            // They lie inside the tile.
+            indptr_bytes: 8 * (header.n_cells + 1),
             ..Totals::default()
         };
         for chunk in chunks {
@@ -166,9 +169,9 @@ impl Totals {
     }
 }
 
-fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
-    let record = |n| {
-        let chunk = tile.chunk(n);
+fn chunks(outline: &Outline) -> Vec<ChunkRecord> {
+    let record = |(n, outline): (u32, &ChunkOutline)| {
+        let chunk = &outline.chunk;
         let bytes = |stream| chunk.span(stream).1;
         ChunkRecord {
             chunk: n,
@@ -180,13 +183,10 @@ fn chunks(tile: &Tile<'_>) -> Vec<ChunkRecord> {
                 gexc: bytes(Stream::Gexc),
                 vexc: bytes(Stream::Vexc),
             },
-            exceptions: Exceptions {
-                gaps: tile.n_exceptions(&chunk, Stream::Gexc),
-                counts: tile.n_exceptions(&chunk, Stream::Vexc),
-            },
+            exceptions: Exceptions { gaps: outline.gap_exceptions, counts: outline.count_exceptions },
         }
     };
-    (0..tile.n_chunks()).map(record).collect()
+    (0..).zip(&outline.chunks).map(record).collect()
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
@@ -208,8 +208,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     };
     match &source {
         Source::Tile(..) => source.each_tile(&(0..n_cells), |tile, _| {
-            let chunks = chunks(tile);
-            record.totals = Totals::of(tile, &chunks);
+            let chunks = chunks(&tile.outline());
+            record.totals = Totals::of(tile.header(), &chunks);
             record.chunks = Some(chunks);
             Ok(())
         })?,
@@ -224,7 +224,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
                 has_var_table: manifest.has_var_table(),
                 has_obs: manifest.obs().is_some(),
             });
-            record.tiles = Some(tiles(&source, &mut record.totals, console)?);
+            record.tiles = Some(tiles(dataset, &mut record.totals, console)?);
         }
     }
     record.bytes_per_cell = ratio(record.totals.bytes, n_cells);
@@ -238,19 +238,19 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 }
 
 /// Each tile of a dataset; `sum` gets their sum.
-fn tiles(source: &Source, sum: &mut Totals, console: &Console) -> Result<Vec<TileRecord>, Stop> {
-    let (n_cells, _) = source.shape()?;
-    let progress = console.progress(source.tiles_of(&(0..n_cells)).len() as u64, "opening tiles");
-    let mut tiles: Vec<TileRecord> = Vec::new();
-    source.each_tile(&(0..n_cells), |tile, cells| {
-        let start = tiles.last().map_or(0, |last| last.cells[1]);
-        let totals = Totals::of(tile, &chunks(tile));
+fn tiles(dataset: &Dataset, sum: &mut Totals, console: &Console) -> Result<Vec<TileRecord>, Stop> {
+    let progress = console.progress(dataset.n_tiles().into(), "looking at tiles");
+    let mut buffer = TileBuffer::new();
+    let mut tiles = Vec::new();
+    let mut start = 0;
+    for (n, end) in (0..).zip(dataset.manifest().tile_limits()) {
+        let outline = dataset.outline(n, &mut buffer)?;
+        let totals = Totals::of(&outline.header, &chunks(&outline));
         sum.add(totals);
-        let n = u32::try_from(tiles.len()).unwrap_or(u32::MAX);
-        tiles.push(TileRecord { tile: n, cells: [start, start + cells.len() as u64], totals });
+        tiles.push(TileRecord { tile: n, cells: [start, end], totals });
+        start = end;
         progress.inc(1);
-        Ok(())
-    })?;
+    }
     progress.finish_and_clear();
     Ok(tiles)
 }
@@ -281,6 +281,8 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
     let exceptions = streams.gexc + streams.vexc;
     facts.row(["  of exceptions".into(), count(exceptions), share(exceptions)]);
     facts.row(["  of cell bounds".into(), count(totals.indptr_bytes), share(totals.indptr_bytes)]);
+    let rest = totals.bytes.saturating_sub(streams.sum()).saturating_sub(totals.indptr_bytes);
+    facts.row(["  of headers, tables".into(), count(rest), share(rest)]);
     let above = "above 65,535";
     facts.row(["exceptions".into(), count(totals.exceptions.counts), format!("counts {above}")]);
     facts.row([String::new(), count(totals.exceptions.gaps), format!("gaps between genes {above}")]);

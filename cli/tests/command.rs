@@ -5,6 +5,8 @@ mod support;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 use support::{command, names, tile, tilekern, tilekern_with};
 use tempfile::tempdir;
@@ -52,6 +54,8 @@ fn data_faults_are_1_with_an_error() {
         (file("table.parquet", b""), "unsupported"),
         (file("parquet", b"PAR1 and so on"), "unsupported"),
         (file("map.mlt", b"\x01\x02"), "unsupported"),
+        #[cfg(unix)]
+        ("/dev/zero".into(), "unsupported"),
     ];
     for verb in READERS {
         for (path, kind) in &cases {
@@ -270,16 +274,18 @@ fn a_full_disk_is_an_error() {
 #[cfg(unix)]
 #[test]
 fn an_interrupt_leaves_nothing_half_written() {
-    use std::time::{Duration, Instant};
-
     let folder = tempdir().unwrap();
-    let path = folder.path().join("a.dct");
-    tile(&path, 40_000, 100);
-    for (signal, output) in [("-INT", "out.mtx.gz"), ("-TERM", "out.mtx")] {
-        let mut child = command().args(["decode", "a.dct", "-o", output]).current_dir(&folder).spawn().unwrap();
+    tile(&folder.path().join("a.dct"), 40_000, 100);
+    let cases: [(&str, &str, &[&str]); 3] = [
+        ("-INT", "out.mtx.gz", &["decode", "a.dct", "-o", "out.mtx.gz"]),
+        ("-TERM", "out.mtx", &["decode", "a.dct", "-o", "out.mtx"]),
+        ("-INT", "out", &["sample", "out", "--tile-size", "300", "--profile", "small"]),
+    ];
+    for (signal, output, case) in cases {
+        let mut child = command().args(case).current_dir(&folder).spawn().unwrap();
         let start = Instant::now();
         while names(folder.path()).len() < 2 {
-            assert!(start.elapsed() < Duration::from_secs(60), "no output begins");
+            assert!(start.elapsed() < Duration::from_secs(60), "{case:?}: no output begins");
             std::thread::sleep(Duration::from_millis(1));
         }
         let temporary = names(folder.path());
@@ -288,9 +294,9 @@ fn an_interrupt_leaves_nothing_half_written() {
         assert!(kill.success());
         let mut told = String::new();
         child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        assert_eq!(child.wait().unwrap().code(), Some(130), "{told}");
-        assert!(told.contains("nothing was left half-written"), "{told}");
-        assert_eq!(names(folder.path()), ["a.dct"]);
+        assert_eq!(child.wait().unwrap().code(), Some(130), "{case:?}: {told}");
+        assert_eq!(told, "interrupted; nothing was left half-written\n", "{case:?}");
+        assert_eq!(names(folder.path()), ["a.dct"], "{case:?}");
     }
 }
 
@@ -314,7 +320,7 @@ fn files_are_replaced_only_by_complete_ones() {
 
 #[test]
 fn help_has_examples_and_pages() {
-    let verbs = ["info", "verify", "decode", "sample", "trace", "completions", "man"];
+    let verbs = ["info", "verify", "decode", "sample", "trace", "demo", "bench", "completions", "man"];
     for verb in verbs {
         let run = tilekern([verb, "--help"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{verb}");
@@ -330,4 +336,56 @@ fn help_has_examples_and_pages() {
         assert!(verbs.iter().all(|verb| script.contains(verb)), "{shell}");
     }
     assert_eq!(tilekern(["--version"]).stdout, concat!("tilekern ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn samples_are_the_same_for_the_same_seed() {
+    let folder = tempdir().unwrap();
+    let sample = |name: &str, seed: &str, threads: &str| {
+        let output = folder.path().join(name);
+        let size = ["--cells", "300", "--genes", "2000", "--tile-size", "128", "--profile", "quick"];
+        let run = tilekern(
+            ["sample", output.to_str().unwrap(), "--seed", seed, "--threads", threads].into_iter().chain(size),
+        );
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+        let files = ["manifest.json", "gene_order.npy", "var_names.txt"].map(str::to_owned).into_iter();
+        let tiles = names(&output.join("tiles")).into_iter().map(|tile| format!("tiles/{tile}"));
+        files.chain(tiles).map(|file| (fs::read(output.join(&file)).unwrap(), file)).collect::<Vec<_>>()
+    };
+    let first = sample("a", "7", "1");
+    assert_eq!(first.len(), 6);
+    assert!(first == sample("b", "7", "3"), "the same seed gives other bytes");
+    assert!(first != sample("c", "8", "1"), "another seed gives the same bytes");
+    assert_eq!(names(folder.path()), ["a", "b", "c"]);
+    let one = folder.path().join("a");
+    let run = tilekern(["verify", one.to_str().unwrap()]);
+    assert_eq!((run.code, run.stdout.lines().count()), (Some(0), 1), "{run:?}");
+    let run = tilekern(["decode", one.to_str().unwrap(), "--json"]).json();
+    assert_eq!((&run["n_cells"], &run["n_genes"]), (&300.into(), &2000.into()));
+    // Nothing that exists is touched.
+    for name in ["a", "a/manifest.json"] {
+        let path = folder.path().join(name);
+        let run = tilekern(["sample", path.to_str().unwrap(), "--json"]);
+        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"unsupported".into()), "{name}: {run:?}");
+    }
+    assert!(first == sample("d", "7", "2"));
+    let run = tilekern(["sample", "absent/below", "--json"]);
+    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"io".into()), "{run:?}");
+}
+
+/// A dataset is a directory; one without a manifest was never finished.
+#[test]
+fn directories_are_datasets() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().to_str().unwrap();
+    for verb in ["info", "verify", "decode"] {
+        let run = tilekern([verb, path, "--json"]);
+        let error = &run.json()["error"];
+        assert_eq!((run.code, &error["kind"]), (Some(1), &"unsupported".into()), "{verb}: {run:?}");
+        assert!(error["message"].as_str().unwrap().contains("incomplete"), "{verb}: {run:?}");
+        let run = tilekern([verb, path, "--json", "--as", "mlt"]);
+        assert!(run.code == Some(1) && run.stdout.contains("cannot read MLT"), "{verb}: {run:?}");
+    }
+    let run = tilekern(["trace", path, "--json"]);
+    assert!(run.code == Some(1) && run.stdout.contains("a trace is of one tile"), "{run:?}");
 }

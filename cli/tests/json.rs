@@ -148,3 +148,15 @@ fn every_verb_prints_what_is_documented() {
         }
     }
 }
+
+#[test]
+fn every_kind_of_error_is_documented() {
+    let source = include_str!("../../src/error.rs");
+    let (_, names) = source.split_once("pub fn name(&self) -> &'static str {").expect("the names of the kinds");
+    let (names, _) = names.split_once("\n    }\n").expect("their end");
+    let names: Vec<&str> = names.lines().filter_map(|line| line.split('"').nth(1)).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(DOCUMENT.contains(&format!("`{name}`")), "{name}");
+    }
+}

@@ -10,6 +10,7 @@
 )]
 
 use std::fmt::Debug;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use tilekern_kernels::{CountsSeen, GapsSeen, Kernels, Level, Store};
@@ -17,9 +18,12 @@ use tilekern_kernels::{CountsSeen, GapsSeen, Kernels, Level, Store};
 const STORES: [Store; 2] = [Store::Cached, Store::Streaming];
 
 /// The rows of this CPU, and one of a user's.
-fn rows() -> Vec<Kernels> {
-    let user = Kernels::custom("user", Kernels::auto()).gaps(naive::gaps).counts_i32(naive::counts).build();
-    Kernels::available().chain([user]).collect()
+fn rows() -> &'static [Kernels] {
+    static ROWS: LazyLock<Vec<Kernels>> = LazyLock::new(|| {
+        let user = Kernels::custom("user", Kernels::auto()).gaps(naive::gaps).counts_i32(naive::counts).build();
+        Kernels::available().chain([user]).collect()
+    });
+    &ROWS
 }
 
 /// 0 to 130, and around the powers of two up to 2^16.
@@ -180,7 +184,7 @@ fn check_counts<T: From<u16> + Copy + PartialEq + Debug>(
             let (lo, hi) = planes.get();
             let canary = T::from(0xabcd);
             let want = between_canaries(len, target, canary, |out| naive::counts(lo, hi, out, Store::Cached));
-            for &row in &rows {
+            for &row in rows {
                 for store in STORES {
                     let got = between_canaries(len, target, canary, |out| run(row, lo, hi, out, store));
                     assert_same(&got, &want, || format!("{row:?} {store:?} {content:?} {len} at {source} to {target}"));
@@ -211,7 +215,7 @@ fn one_zero_count_is_seen_at_every_place() {
         for zero in (0..len).step_by(len / 200 + 1).chain([len - 1]) {
             let (mut lo, hi) = (vec![1; len], vec![0; len]);
             lo[zero] = 0;
-            for row in rows() {
+            for &row in rows() {
                 for store in STORES {
                     let seen = row.counts_i32(&lo, &hi, &mut vec![0; len], store);
                     assert!(seen.zero, "{row:?} {store:?} {len} {zero}");
@@ -233,7 +237,7 @@ fn words() {
                 let planes = Planes::new(Content::Garbage, n * k, source, &mut random);
                 let planes = planes.get().0;
                 let want = between_canaries(n * k, target, 0xcd, |out| naive::words(planes, k, out));
-                for &row in &rows {
+                for &row in rows {
                     let got = between_canaries(n * k, target, 0xcd, |out| row.words(planes, k, out));
                     assert_same(&got, &want, || format!("{row:?} k {k} n {n} at {source} to {target}"));
                 }
@@ -251,7 +255,7 @@ fn add() {
             let values: Vec<i32> = (0..len).map(|_| random.next() as i32).collect();
             let delta = random.next() as i32;
             let want = (values.iter().map(|value| value.wrapping_add(delta)).collect(), ());
-            for &row in &rows {
+            for &row in rows {
                 let got = between_canaries(len, target, i32::MIN, |out| {
                     out.copy_from_slice(&values);
                     row.add(out, delta);
@@ -303,11 +307,11 @@ fn gaps() {
                 cells(len, mean.max(1), base, &mut random)
             };
             let (lo, hi) = planes.get();
-            check_gaps(&rows, lo, hi, &bounds, target, &format!("{content:?} at {source}"));
+            check_gaps(rows, lo, hi, &bounds, target, &format!("{content:?} at {source}"));
         }
     }
-    check_gaps(&rows, &[], &[], &[], 0, "no bounds");
-    check_gaps(&rows, &[], &[], &[3], 0, "no cell");
+    check_gaps(rows, &[], &[], &[], 0, "no bounds");
+    check_gaps(rows, &[], &[], &[3], 0, "no cell");
 }
 
 #[test]
@@ -321,7 +325,7 @@ fn gaps_around_the_caches() {
         let planes = Planes::new(content, len, target, &mut random);
         let bounds = cells(len, mean, 17, &mut random);
         let (lo, hi) = planes.get();
-        check_gaps(&rows, lo, hi, &bounds, target, &format!("{content:?}"));
+        check_gaps(rows, lo, hi, &bounds, target, &format!("{content:?}"));
     }
 }
 
@@ -331,7 +335,7 @@ fn gaps_of_a_huge_cell() {
     for content in CONTENTS {
         let planes = Planes::new(content, 70_100, 1, &mut random);
         let (lo, hi) = planes.get();
-        check_gaps(&rows(), lo, hi, &[0, 30, 70_030, 70_030, 70_100], 3, &format!("{content:?}"));
+        check_gaps(rows(), lo, hi, &[0, 30, 70_030, 70_030, 70_100], 3, &format!("{content:?}"));
     }
 }
 
@@ -351,10 +355,10 @@ fn gaps_of_sums_around_the_wrap() {
             let lo: Vec<u8> = gaps.iter().map(|gap| *gap as u8).collect();
             let hi: Vec<u8> = gaps.iter().map(|gap| (*gap >> 8) as u8).collect();
             let bounds = [0, 5, 5 + len as i64, 5 + len as i64, 75 + len as i64];
-            check_gaps(&rows, &lo, &hi, &bounds, len % 64, &format!("sum {sum}"));
+            check_gaps(rows, &lo, &hi, &bounds, len % 64, &format!("sum {sum}"));
             // The same as the last cell, where the planes end.
             let (lo, hi) = (lo[..5 + len].to_vec(), hi[..5 + len].to_vec());
-            check_gaps(&rows, &lo, &hi, &bounds[..3], len % 64, &format!("sum {sum}, last"));
+            check_gaps(rows, &lo, &hi, &bounds[..3], len % 64, &format!("sum {sum}, last"));
         }
     }
 }
@@ -366,10 +370,10 @@ fn one_zero_gap_is_seen_at_every_place_but_the_first() {
         for place in 0..len {
             let lo: Vec<u8> = (0..len).map(|i| u8::from(i != place)).collect();
             let (hi, n) = (vec![0; len], len as i64);
-            check_gaps(&rows, &lo, &hi, &[0, n], 0, "one cell");
-            check_gaps(&rows, &hi, &lo, &[0, n], 0, "one cell, high");
+            check_gaps(rows, &lo, &hi, &[0, n], 0, "one cell");
+            check_gaps(rows, &hi, &lo, &[0, n], 0, "one cell, high");
             let middle = n / 2;
-            check_gaps(&rows, &lo, &hi, &[0, middle, n], 0, "two cells");
+            check_gaps(rows, &lo, &hi, &[0, middle, n], 0, "two cells");
         }
     }
 }
@@ -437,7 +441,7 @@ proptest! {
             bounds.push(bounds[bounds.len() - 1].saturating_add(cell as i64).min(end));
         }
         bounds.push(end);
-        check_gaps(&rows(), &lo, &hi, &bounds, target, "any");
+        check_gaps(rows(), &lo, &hi, &bounds, target, "any");
     }
 
     #[test]
@@ -446,7 +450,7 @@ proptest! {
         let hi: Box<[u8]> = counts.iter().map(|count| (*count >> 8) as u8).collect();
         let mut want = vec![0i32; counts.len()];
         let zero = naive::counts(&lo, &hi, &mut want, Store::Cached);
-        for row in rows() {
+        for &row in rows() {
             let mut ints = vec![0i32; counts.len()];
             let mut floats = vec![0f32; counts.len()];
             let mut shorts = vec![0u16; counts.len()];

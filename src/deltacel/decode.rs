@@ -260,7 +260,7 @@ impl Decoder {
         self.reserve(tile, &cells, csr, counts)?;
         let out =
             CsrMut { indptr: &mut csr.indptr, indices: &mut csr.indices, values: counts.then_some(&mut *csr.values) };
-        self.fill(tile, cells, chunks, out)
+        self.fill(tile, cells, chunks, out, true)
     }
 
     /// Gives `csr` the size of the results, if the limits allow it.
@@ -316,8 +316,19 @@ impl Decoder {
         cells: Range<usize>,
         out: CsrMut<'_, T>,
     ) -> Result<Decoded, Error> {
+        self.decode_with(tile, cells, out, true)
+    }
+
+    /// As [`Decoder::decode_into`], but if not `split` on the calling thread alone: for callers that have tiles for all.
+    pub(super) fn decode_with<T: Count>(
+        &self,
+        tile: &Tile<'_>,
+        cells: Range<usize>,
+        out: CsrMut<'_, T>,
+        split: bool,
+    ) -> Result<Decoded, Error> {
         let chunks = chunks_of(tile, &cells);
-        self.fill(tile, cells, chunks, out)
+        self.fill(tile, cells, chunks, out, split)
     }
 
     /// Decodes such chunks: those that hold the cells and, of a whole tile, those without cells at its ends.
@@ -327,6 +338,7 @@ impl Decoder {
         cells: Range<usize>,
         chunks: Range<u32>,
         out: CsrMut<'_, T>,
+        split: bool,
     ) -> Result<Decoded, Error> {
         let nnz = selected(tile, &cells)?;
         exact("indptr", out.indptr.len(), cells.len() + 1)?;
@@ -349,10 +361,12 @@ impl Decoder {
             },
         };
         let work = Work { chunks, indices: out.indices, values: out.values };
+        #[cfg(not(feature = "parallel"))]
+        let _ = split;
         let inexact = match &self.threads {
             Threads::One => job.run_here(work),
             #[cfg(feature = "parallel")]
-            _ if work.chunks.len() <= 1 => job.run_here(work),
+            _ if !split || work.chunks.len() <= 1 => job.run_here(work),
             #[cfg(feature = "parallel")]
             Threads::Ambient => job.run_split(work),
             #[cfg(feature = "parallel")]

@@ -4,7 +4,9 @@ use std::ops::Range;
 #[cfg(feature = "parallel")]
 use std::sync::Mutex;
 
+use super::chunk::ENTRY_LEN;
 use super::csr::CsrView;
+use super::header::{HEADER_LEN, Header};
 use super::profile::{Framer, Profile};
 use crate::error::{Error, ErrorKind, Part};
 
@@ -13,9 +15,6 @@ const ESCAPE: u32 = 65_535;
 
 /// Nonzeros of a chunk that the writer aims at, at most.
 const CHUNK_NONZEROS: usize = 750_000;
-
-const HEADER_BYTES: usize = 64;
-const ENTRY_BYTES: usize = 96;
 
 /// How a tile is cut into chunks: the units that decode in parallel, or alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -444,11 +443,11 @@ fn cut(starts: &[usize], chunks: Chunks) -> Result<Vec<Range<usize>>, Error> {
 fn write(n_genes: u32, starts: &[usize], jobs: &[Job], report: &mut EncodeReport, out: &mut Vec<u8>) {
     let (chunks, _) = jobs.as_chunks::<2>();
     let frames = chunks.iter().flat_map(|[gaps, vals]| [&gaps.frame, &vals.frame, &vals.exceptions, &gaps.exceptions]);
-    let indptr_off = HEADER_BYTES + chunks.len() * ENTRY_BYTES;
+    let indptr_off = HEADER_LEN + chunks.len() * ENTRY_LEN;
     let streams_off = indptr_off + starts.len() * 8;
     out.reserve_exact(streams_off + frames.clone().map(|frame| frame.len().next_multiple_of(8)).sum::<usize>());
 
-    out.resize(HEADER_BYTES, 0);
+    out.resize(HEADER_LEN, 0);
     let mut spans = Spans { end: streams_off };
     for [gaps, vals] in chunks {
         let cells = &gaps.cells;
@@ -475,23 +474,17 @@ fn write(n_genes: u32, starts: &[usize], jobs: &[Job], report: &mut EncodeReport
     report.header_bytes = indptr_off as u64;
     report.indptr_bytes = (starts.len() * 8) as u64;
     report.total_bytes = out.len() as u64;
-    let crc = crc32fast::hash(&out[HEADER_BYTES..]);
-    let mut header = &mut out[..HEADER_BYTES];
-    let mut put = |field: &[u8]| {
-        let (to, rest) = std::mem::take(&mut header).split_at_mut(field.len());
-        to.copy_from_slice(field);
-        header = rest;
+    let crc = crc32fast::hash(&out[HEADER_LEN..]);
+    let header = Header {
+        n_cells: report.n_cells,
+        nnz: report.nnz,
+        n_genes,
+        n_chunks: report.n_chunks,
+        indptr_off: report.header_bytes,
+        total_size: report.total_bytes,
+        crc32: crc,
     };
-    put(b"DELTACEL");
-    put(&2u32.to_le_bytes()); // version
-    put(&0u32.to_le_bytes()); // flags
-    put(&report.n_cells.to_le_bytes());
-    put(&report.nnz.to_le_bytes());
-    put(&n_genes.to_le_bytes());
-    put(&report.n_chunks.to_le_bytes());
-    put(&report.header_bytes.to_le_bytes()); // indptr_off
-    put(&report.total_bytes.to_le_bytes());
-    put(&crc.to_le_bytes()); // and 4 reserved bytes stay 0
+    out[..HEADER_LEN].copy_from_slice(&header.to_bytes());
 }
 
 /// Gives streams their places, one after the other.

@@ -27,6 +27,6 @@ pub use encode::{Chunks, EncodeReport, Encoder, EncoderBuilder, ExceptionPolicy}
 pub use header::{Header, MAGIC};
 #[cfg(feature = "encode")]
 pub use profile::Profile;
-pub use tile::Tile;
+pub use tile::{ChunkOutline, Outline, Tile};
 pub use trace::trace;
 pub use verify::verify;

@@ -58,7 +58,7 @@ impl Profile {
         }
         match self {
             Profile::Small => const { &[cheapest(4, 256, 3, 64), cheapest(6, 256, 3, 128), cheapest(6, 256, 3, 256)] },
-            Profile::Balanced => const { &[cheapest(6, 64, 1, 320)] },
+            Profile::Balanced => const { &[cheapest(6, 64, 1, 384)] },
             Profile::Fast => const { &[cheapest(8, 64, 1, 1536)] },
             Profile::Quick => &[Parse::Greedy],
             Profile::Plain(_) => &[],

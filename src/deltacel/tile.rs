@@ -23,6 +23,28 @@ pub struct Tile<'a> {
     header: Header,
 }
 
+/// How a tile is cut, without its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Outline {
+    /// The header as stored.
+    pub header: Header,
+    /// Chunk by chunk.
+    pub chunks: Vec<ChunkOutline>,
+}
+
+/// A chunk of an [`Outline`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChunkOutline {
+    /// Its entry in the table.
+    pub chunk: Chunk,
+    /// Gaps above 65535.
+    pub gap_exceptions: u64,
+    /// Counts above 65535.
+    pub count_exceptions: u64,
+}
+
 impl<'a> Tile<'a> {
     /// Opens a tile that is the whole of `bytes`.
     ///
@@ -97,12 +119,15 @@ impl<'a> Tile<'a> {
         Chunk::from_bytes(entry.bytes().first_chunk().expect("an entry of 96 bytes"))
     }
 
-    /// How many exceptions a chunk of this tile has: gaps in [`Stream::Gexc`], counts in [`Stream::Vexc`].
-    pub fn n_exceptions(&self, chunk: &Chunk, stream: Stream) -> u64 {
-        match stream {
-            Stream::Gaps | Stream::Vals => 0,
-            Stream::Gexc | Stream::Vexc => self.stream(chunk, stream).map_or(0, |input| frame::content_size(input) / 8),
-        }
+    /// How the tile is cut.
+    pub fn outline(&self) -> Outline {
+        let outline = |n| {
+            let chunk = self.chunk(n);
+            let exceptions = |stream| self.stream(&chunk, stream).map_or(0, |input| frame::content_size(input) / 8);
+            let [gap_exceptions, count_exceptions] = [Stream::Gexc, Stream::Vexc].map(exceptions);
+            ChunkOutline { chunk, gap_exceptions, count_exceptions }
+        };
+        Outline { header: self.header, chunks: (0..self.header.n_chunks).map(outline).collect() }
     }
 
     /// Entry `i` of the indptr: the nonzeros before cell `i`.
@@ -185,7 +210,7 @@ impl<'a> Tile<'a> {
 
     pub(crate) fn check_structure(&self) -> Result<(), Error> {
         self.check_head()?;
-        self.check_streams(0..self.header.n_chunks)
+        self.check_streams(0..self.header.n_chunks, &STREAMS)
     }
 
     /// Everything but the streams.
@@ -195,12 +220,12 @@ impl<'a> Tile<'a> {
         self.check_chunks()
     }
 
-    /// The outline of each stream of some chunks.
-    pub(super) fn check_streams(&self, chunks: impl IntoIterator<Item = u32>) -> Result<(), Error> {
+    /// The outline of such streams of some chunks.
+    pub(super) fn check_streams(&self, chunks: impl IntoIterator<Item = u32>, streams: &[Stream]) -> Result<(), Error> {
         let mut blocks = 0;
         chunks.into_iter().try_for_each(|n| {
             let chunk = self.chunk(n);
-            STREAMS.into_iter().try_for_each(|stream| self.check_stream(n, &chunk, stream, &mut blocks))
+            streams.iter().try_for_each(|&stream| self.check_stream(n, &chunk, stream, &mut blocks))
         })
     }
 

@@ -185,3 +185,90 @@ pub(super) fn number(n: usize) -> u32 {
     let n = n as u32;
     n
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Few different bytes, with runs and copies.
+    fn content(len: usize) -> Vec<u8> {
+        let mut state = 7u32;
+        let mut content: Vec<u8> = Vec::new();
+        while content.len() < len {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let [a, b, c, d] = state.to_le_bytes();
+            match d % 8 {
+                0 => content.extend(vec![b & 1; usize::from(c)]),
+                1 | 2 if content.len() > 1000 => {
+                    let from = content.len() - 1 - usize::from(a) * 3;
+                    content.extend_from_within(from..(from + usize::from(c) / 4).min(content.len()));
+                }
+                _ => content.push(c & 3),
+            }
+        }
+        content
+    }
+
+    #[test]
+    fn the_tree_finds_the_nearest_match_of_every_length() {
+        let content = content(3000);
+        let mut tree = Tree::default();
+        tree.clear(content.len());
+        let depth = Depth { shortest: 5, strings: u32::MAX };
+        let mut searched = 0;
+        for block in [0..1700, 1700..content.len()] {
+            tree.search(&content, block.clone(), depth);
+            for position in block.clone() {
+                let found = tree.at(position - block.start);
+                let mut last = Match { length: 4, offset: 0 };
+                for &one in found {
+                    assert!(one.length > last.length && one.offset > last.offset);
+                    assert_eq!(common(&content, position - one.offset as usize, position, 0), one.length as usize);
+                    last = one;
+                }
+                // Inside long matches and at the very end nothing is looked for.
+                if found.is_empty() || last.length as usize >= LONG {
+                    continue;
+                }
+                searched += 1;
+                let longest = (0..position).map(|at| common(&content, at, position, 0)).max().unwrap_or(0);
+                assert!(longest == last.length as usize || longest >= LONG, "{position}: {longest}, {last:?}");
+            }
+        }
+        assert!(searched > 500, "{searched}");
+    }
+
+    #[test]
+    fn the_latest_finds_long_matches() {
+        let content = content(20_000);
+        let mut latest = Latest::default();
+        latest.clear();
+        let mut matches = 0;
+        for position in 0..content.len() {
+            let found = latest.search(&content, position);
+            if found.length > 0 {
+                let source = position - found.offset as usize;
+                assert_eq!(common(&content, source, position, 0), found.length as usize);
+                matches += usize::from(found.length as usize >= Latest::SHORTEST);
+            }
+        }
+        assert!(matches > 1000, "{matches}");
+    }
+
+    #[test]
+    fn common_bytes() {
+        let content: Vec<u8> = [[7; 40], [7; 40]].concat();
+        for b in 1..80 {
+            for a in 0..b {
+                for known in [0, 1, 80 - b] {
+                    assert_eq!(common(&content, a, b, known), 80 - b);
+                }
+            }
+        }
+        for differ in 40..80 {
+            let mut content = content.clone();
+            content[differ] = 8;
+            assert_eq!(common(&content, 0, 40, 0), differ - 40);
+        }
+    }
+}

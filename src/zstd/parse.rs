@@ -187,3 +187,109 @@ impl Parser {
         self.steps.push(Sequence { litLength: number(at - literals), ..END });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn cheapest(shortest: usize, strings: u32, passes: u32, nanosecond: i32) -> Parse {
+        Parse::Cheapest { depth: Depth { shortest, strings }, passes, nanosecond: Nanosecond(nanosecond) }
+    }
+
+    /// What the steps make of the literals that they take from `content`.
+    fn apply(steps: &[Sequence], content: &[u8]) -> Vec<u8> {
+        let mut made: Vec<u8> = Vec::new();
+        for step in steps {
+            made.extend_from_slice(&content[made.len()..made.len() + step.litLength as usize]);
+            for _ in 0..step.matchLength {
+                made.push(made[made.len() - step.offset as usize]);
+            }
+        }
+        made
+    }
+
+    /// Where blocks end.
+    fn ends(steps: &[Sequence]) -> Vec<usize> {
+        let mut at = 0;
+        steps
+            .iter()
+            .filter_map(|step| {
+                at += (step.litLength + step.matchLength) as usize;
+                (step.offset == 0).then_some(at)
+            })
+            .collect()
+    }
+
+    fn content() -> impl Strategy<Value = Vec<u8>> {
+        // Few different bytes, and copies of earlier parts, so that matches of all kinds occur.
+        let piece = prop_oneof![
+            prop::collection::vec(0u8..3, 0..40).prop_map(|bytes| (bytes, 0, 0)),
+            prop::collection::vec(any::<u8>(), 0..10).prop_map(|bytes| (bytes, 0, 0)),
+            (1usize..400, 1usize..700).prop_map(|(back, length)| (Vec::new(), back, length)),
+        ];
+        prop::collection::vec(piece, 0..25).prop_map(|pieces| {
+            let mut content: Vec<u8> = Vec::new();
+            for (bytes, back, length) in pieces {
+                content.extend(bytes);
+                if back <= content.len() {
+                    (0..length).for_each(|_| content.push(content[content.len() - back]));
+                }
+            }
+            content
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn steps_make_the_content(
+            content in content(),
+            border in any::<prop::sample::Index>(),
+            (shortest, strings, passes, nanosecond) in (4usize..9, 0u32..40, 1u32..4, 0i32..3000),
+        ) {
+            let border = border.index(content.len() + 1);
+            let mut parser = Parser::default();
+            for parse in [cheapest(shortest, strings, passes, nanosecond), Parse::Greedy] {
+                let steps = parser.parse(&content, border, parse).unwrap().to_vec();
+                prop_assert_eq!(apply(&steps, &content), &content[..]);
+                prop_assert!([border, content.len()].iter().all(|&at| at == 0 || ends(&steps).contains(&at)));
+                prop_assert_eq!(steps.len() > 0, content.len() > 0);
+                let again = parser.parse(&content, border, parse).unwrap();
+                prop_assert!(again.iter().map(raw).eq(steps.iter().map(raw)), "another parse the second time");
+            }
+        }
+    }
+
+    fn raw(step: &Sequence) -> [u32; 3] {
+        [step.offset, step.litLength, step.matchLength]
+    }
+
+    #[test]
+    fn blocks_are_equal_and_bounded() {
+        let content: Vec<u8> = (0..700_001u32).map(|n| (n.wrapping_mul(n) >> 9) as u8 & 3).collect();
+        let mut parser = Parser::default();
+        for parse in [cheapest(6, 8, 1, 300), Parse::Greedy] {
+            let steps = parser.parse(&content, 300_000, parse).unwrap();
+            assert_eq!(apply(steps, &content), content);
+            assert_eq!(ends(steps), [100_000, 200_000, 300_000, 400_000, 500_000, 600_000, 700_001]);
+        }
+    }
+
+    #[test]
+    fn time_costs_bytes() {
+        // Words of 4 to 11 bytes in some order: matches everywhere, none of them long.
+        let words: Vec<u8> = (0..60_000usize).map(|n| (n * n / 7 % 251) as u8).collect();
+        let mut state = 1u32;
+        let mut content = Vec::new();
+        while content.len() < 100_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let from = (state >> 20) as usize * 12;
+            content.extend_from_slice(&words[from..from + 4 + (state >> 16 & 7) as usize]);
+        }
+        let mut parser = Parser::default();
+        let sequences = [0, 300, 3000]
+            .map(|nanosecond| parser.parse(&content, content.len(), cheapest(4, 64, 2, nanosecond)).unwrap().len());
+        assert!(sequences[0] > sequences[1] && sequences[1] > sequences[2], "{sequences:?}");
+    }
+}

@@ -33,7 +33,7 @@ struct Digests {
 pub fn of(selection: &Selection<'_>, digests: bool) -> Result<Summary, Stop> {
     let (n_cells, n_genes) = (selection.n_cells(), selection.n_genes());
     let mut summary = Summary { n_cells, n_genes, nnz: 0, sum: 0, max_count: 0, max_gene: -1, sha256: None };
-    let mut hashes = digests.then(|| [const { () }; 3].map(|()| Sha256::new()));
+    let mut hashes = digests.then(<[Sha256; 3]>::default);
     if let Some([indptr, ..]) = &mut hashes {
         indptr.update(0i64.to_le_bytes());
     }

@@ -23,9 +23,9 @@ pub use self::write::{Writer, WriterBuilder};
 use super::csr::{Count, Csr};
 use super::decode::{Decoded, Decoder};
 use super::header::HEADER_LEN;
-use super::tile::{STREAMS, Tile};
+use super::tile::{Outline, STREAMS, Tile};
 use crate::buffer::Buffer;
-use crate::error::{Error, ErrorKind, Limit, Part, Unsupported};
+use crate::error::{Error, ErrorKind, Limit, Part, Stream, Unsupported};
 use crate::limits::Limits;
 use crate::source::{Directory, Object, Source};
 
@@ -219,14 +219,30 @@ impl Dataset {
         if self.check_crc {
             return self.tile(n, buffer);
         }
-        self.part_of_tile(n, needed, buffer).map_err(|error| self.in_tile(n, error))
+        self.part_of_tile(n, needed, &STREAMS, buffer).map_err(|error| self.in_tile(n, error))
     }
 
-    /// Reads and checks no more of a tile than some of its chunks need.
+    /// Reads how a tile is cut: header, bounds, chunk table, and the frames of its exceptions, which are few.
+    ///
+    /// That is a small part of the tile; its CRC and its other frames are not looked at. `buffer` keeps its memory.
+    ///
+    /// # Errors
+    /// As [`Dataset::tile`], as far as it is read.
+    ///
+    /// # Panics
+    /// If there is no such tile.
+    pub fn outline(&self, tile: u32, buffer: &mut TileBuffer) -> Result<Outline, Error> {
+        let all = |tile: &Tile<'_>| (0..tile.n_chunks()).collect();
+        let read = self.part_of_tile(tile, all, &[Stream::Gexc, Stream::Vexc], buffer);
+        read.map(|tile| tile.outline()).map_err(|error| self.in_tile(tile, error))
+    }
+
+    /// Reads and checks no more of a tile than some streams of some of its chunks need.
     fn part_of_tile<'b>(
         &self,
         n: u32,
         needed: impl Fn(&Tile<'_>) -> Vec<u32>,
+        streams: &[Stream],
         buffer: &'b mut TileBuffer,
     ) -> Result<Tile<'b>, Error> {
         let size = self.open_object(n, buffer)?;
@@ -244,8 +260,8 @@ impl Dataset {
         let chunks = needed(&tile);
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for chunk in chunks.iter().map(|&chunk| tile.chunk(chunk)) {
-            let spans_of = STREAMS.map(|stream| tile.stream(&chunk, stream).map(|input| (input.offset(), input.end())));
-            spans.extend(spans_of.into_iter().flatten());
+            let inputs = streams.iter().filter_map(|&stream| tile.stream(&chunk, stream));
+            spans.extend(inputs.map(|input| (input.offset(), input.end())));
         }
         // One read for what lies close together, as the streams of a chunk and neighbouring chunks do.
         spans.sort_unstable();
@@ -257,7 +273,7 @@ impl Dataset {
             buffer.fill(start, end)?;
         }
         let tile = Tile::read_header(buffer.bytes())?;
-        tile.check_streams(chunks)?;
+        tile.check_streams(chunks, streams)?;
         Ok(tile)
     }
 

@@ -1,5 +1,4 @@
 //! Kernels of [`Level::Avx512`](crate::Level::Avx512).
 
-pub(crate) mod patch;
 pub(crate) mod planes;
 pub(crate) mod scan;
