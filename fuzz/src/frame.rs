@@ -19,7 +19,7 @@ pub fn frame(data: &[u8]) {
         .build()
         .expect("the kernels that the environment names"));
     // Where no size is stated, that alone must be refused.
-    let stated = zstd_safe::get_frame_content_size(data).ok().flatten().filter(|size| *size <= MAX_CONTENT);
+    let stated = oracle::stated(data).filter(|size| *size <= MAX_CONTENT);
     let nonzeros = stated.unwrap_or(0) / 2;
     let expected = oracle::frame(data, |size| size == 2 * nonzeros);
     let tile = tile_with(data, nonzeros);

@@ -8,8 +8,8 @@ mod dataset;
 mod decode;
 mod encode;
 mod frame;
-mod oracle;
-mod seeds;
+pub mod oracle;
+pub mod seeds;
 
 #[cfg(feature = "dataset")]
 pub use dataset::{cell_selection, manifest, side_files};
