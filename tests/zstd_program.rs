@@ -16,7 +16,8 @@ fn main() {
             .map(|profile| Trial::test(format!("zstd unpacks {profile}"), move || unpacks(profile.parse()?)))
             .into(),
         _ => {
-            let required = std::env::var_os("TILEKERN_REQUIRE_ZSTD").is_some_and(|value| value != "0" && !value.is_empty());
+            let required =
+                std::env::var_os("TILEKERN_REQUIRE_ZSTD").is_some_and(|value| value != "0" && !value.is_empty());
             vec![Trial::test("zstd program", || Err("not found".into())).with_ignored_flag(!required)]
         }
     };
