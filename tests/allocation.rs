@@ -76,7 +76,7 @@ fn wide_window() -> Vec<u8> {
     };
     let frames = [frame(&[5; 30]), frame(&[1; 30]), Vec::new(), Vec::new()];
     let piece = Piece { cells: 0..1, nonzeros: 0..30, frames };
-    Draft { n_genes: 1000, bounds: vec![0, 30], chunks: vec![piece] }.write()
+    Draft { n_genes: 1000, bounds: vec![0, 30], chunks: vec![piece], ..Draft::default() }.write()
 }
 
 /// What a loop over tiles keeps.
@@ -133,8 +133,9 @@ fn steady_loops() {
         }
     }
 
-    // On several threads nothing of ours allocates. rayon hands work to its threads through a queue made of blocks, one
-    // for every 63 calls from outside; and a thread that was idle so far makes itself a worker, once.
+    // On several threads nothing of ours allocates, once every thread has had its largest chunk, which chance decides:
+    // until then its scratch may grow. And rayon hands work to its threads through a queue made of blocks, one for every
+    // 63 calls from outside.
     let decoder = Decoder::builder().threads(3).build().unwrap();
     let mut kept = Kept::default();
     let mut pass = || tiles.iter().zip(&fits).for_each(|(tile, &fits)| kept.decode(&decoder, tile, fits));
@@ -143,6 +144,7 @@ fn steady_loops() {
     let (calls, bytes) = counted(|| (0..passes).for_each(|_| pass()));
     let handed_over = passes * 7 * tiles.len() as u64;
     println!("{calls} allocations of {bytes} bytes in {handed_over} decodes on three threads");
-    assert!(calls <= handed_over / 63 + 8, "{calls} allocations in {handed_over} decodes");
-    assert!(bytes <= 2048 * (handed_over / 63) + 64 * 1024, "{bytes} bytes in {handed_over} decodes");
+    let growth = 3 * (2 << 20);
+    assert!(calls <= handed_over / 63 + 24, "{calls} allocations in {handed_over} decodes");
+    assert!(bytes <= 2048 * (handed_over / 63) + growth, "{bytes} bytes in {handed_over} decodes");
 }

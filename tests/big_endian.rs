@@ -12,7 +12,7 @@ use tilekern::{Error, ErrorKind, Limits, Unsupported};
 fn tile() -> Vec<u8> {
     let frames = [raw_frame(&planes(&[0, 2, 2])), raw_frame(&planes(&[1, 2, 300])), Vec::new(), Vec::new()];
     let piece = Piece { cells: 0..2, nonzeros: 0..3, frames };
-    Draft { n_genes: 5, bounds: vec![0, 3, 3], chunks: vec![piece] }.write()
+    Draft { n_genes: 5, bounds: vec![0, 3, 3], chunks: vec![piece], ..Draft::default() }.write()
 }
 
 #[cfg(target_endian = "big")]
@@ -22,7 +22,7 @@ fn refused() {
     for bytes in [tile(), Vec::new(), b"no tile".to_vec()] {
         let refused = |error: &Error| {
             assert_eq!(error.kind(), ErrorKind::Unsupported(Unsupported::BigEndianHost));
-            assert_eq!(error.to_string(), "object: tiles are little-endian; a big-endian host must not load them");
+            assert_eq!(error.to_string(), "tiles are little-endian; a big-endian host must not load them");
         };
         refused(&Tile::open(&bytes).unwrap_err());
         refused(&Tile::open_without_crc(&bytes).unwrap_err());

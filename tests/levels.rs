@@ -57,7 +57,8 @@ fn the_environment_forces_a_level() {
 /// Eight chunks of 40 cells of 70 nonzeros each, gap 1 and count 2 throughout but for what `change` does.
 fn tile(change: impl Fn(usize, &mut Vec<u16>, &mut Vec<u16>, &mut [Vec<(u32, u32)>; 2])) -> Vec<u8> {
     let (cells, per_cell) = (40, 70);
-    let mut draft = Draft { n_genes: 100_000, bounds: (0..=8 * cells).map(|i| i * per_cell).collect(), chunks: vec![] };
+    let mut draft =
+        Draft { n_genes: 100_000, bounds: (0..=8 * cells).map(|i| i * per_cell).collect(), ..Draft::default() };
     for n in 0..8 {
         let len = usize::try_from(cells * per_cell).unwrap();
         let (mut gaps, mut counts, mut lists) = (vec![1; len], vec![2; len], [vec![], vec![]]);

@@ -117,7 +117,7 @@ fn noticed() -> Result<(), Failed> {
 fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     let one = |n: u64, gaps: Vec<u8>, vals: Vec<u8>, n_genes| {
         let piece = Piece { cells: 0..1, nonzeros: 0..n, frames: [gaps, vals, Vec::new(), Vec::new()] };
-        Draft { n_genes, bounds: vec![0, n], chunks: vec![piece] }
+        Draft { n_genes, bounds: vec![0, n], chunks: vec![piece], ..Draft::default() }
     };
     let small = || one(4, raw_frame(&planes(&[1; 4])), raw_frame(&planes(&[1; 4])), 100);
     let with = |at: usize, len: usize, value: u64| {
@@ -165,24 +165,14 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     bombs.push(("a far exception", draft.write()));
 
     // Thousands of chunks that share one frame of very many blocks without content.
-    let mut draft = Draft { n_genes: 5, bounds: vec![0, 0], chunks: vec![Piece::default(); 4000] };
-    let mut shared = vec![0x28, 0xB5, 0x2F, 0xFD, 0x80, 8 << 3, 0, 0, 0, 0];
-    for i in 0..100_000 {
-        shared.extend(block_header(0, 0, i == 99_999));
-    }
-    draft.chunks[0].frames = [shared.clone(), raw_frame(&[]), Vec::new(), Vec::new()];
-    for piece in &mut draft.chunks {
-        piece.cells = 1..1;
-    }
-    draft.chunks[0].cells = 0..1;
-    let mut tile = draft.write();
-    let entry: [u64; 4] = std::array::from_fn(|i| u64::from_le_bytes(tile[96 + 8 * i..][..8].try_into().unwrap()));
-    for chunk in 1..4000 {
-        for (i, field) in entry.into_iter().enumerate() {
-            put(&mut tile, 64 + 96 * chunk + 32 + 8 * i, 8, field);
-        }
-    }
-    repair(&mut tile);
-    bombs.push(("a shared frame of many blocks", tile));
+    let mut many = frame_header(0);
+    many.extend((0..100_000).flat_map(|i| block_header(0, 0, i == 99_999)));
+    let chunk = |n: u64| Piece {
+        cells: n.min(1)..1,
+        nonzeros: 0..0,
+        frames: [many.clone(), many.clone(), Vec::new(), Vec::new()],
+    };
+    let draft = Draft { n_genes: 5, bounds: vec![0, 0], chunks: (0..4000).map(chunk).collect(), shared: true };
+    bombs.push(("a shared frame of many blocks", draft.write()));
     bombs
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arbitrary::Unstructured;
 use tilekern::deltacel::{Count, Csr, Decoded, Decoder, StoreChoice, Tile, trace, verify};
 use tilekern::kernels::{Kernels, Store};
-use tilekern::{Error, ErrorKind, Limits};
+use tilekern::{Error, ErrorKind, FrameFault, Limits};
 
 use super::build::{HEADER, any_tile, repair};
 use super::oracle;
@@ -145,6 +145,9 @@ fn agree(bytes: &[u8], lanes: &[Lane]) {
         Ok(tile) => tile,
         Err(error) => {
             locates(&error, bytes);
+            if matches!(error.kind(), ErrorKind::Frame(FrameFault::Overlap { .. })) {
+                return; // a bound on work, which the document does not know
+            }
             assert!(oracle.is_none(), "refused: {error}, where the document has no objection");
             let faults: Vec<_> = verify(bytes, &lanes[0].decoder).iter().map(Error::to_string).collect();
             assert!(faults.contains(&error.to_string()), "{error} is not among {faults:?}");

@@ -48,5 +48,5 @@ fn tile_with(gaps: &[u8], nonzeros: u64) -> Vec<u8> {
     let runs: Vec<_> = (0..blocks).map(|i| (1, (2 * nonzeros - i * (128 << 10)).min(128 << 10))).collect();
     let frames = [gaps.to_vec(), rle_frame(2 * nonzeros, &runs), Vec::new(), Vec::new()];
     let piece = Piece { cells: 0..1, nonzeros: 0..nonzeros, frames };
-    Draft { n_genes: 1 << 31, bounds: vec![0, nonzeros], chunks: vec![piece] }.write()
+    Draft { n_genes: 1 << 31, bounds: vec![0, nonzeros], chunks: vec![piece], shared: false }.write()
 }

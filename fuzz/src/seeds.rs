@@ -85,6 +85,7 @@ pub fn tiles() -> Vec<Vec<u8>> {
             n_genes: 200_000,
             bounds: vec![0, 2, 4, 4],
             chunks: vec![none(0..0, 0), lone, none(2..2, 4), none(2..3, 4), none(3..3, 4)],
+            shared: true,
         }
         .write(),
     );
@@ -94,7 +95,7 @@ pub fn tiles() -> Vec<Vec<u8>> {
         nonzeros: 0..1000,
         frames: [rle_frame(2000, &[(1, 1000), (0, 1000)]), rle_frame(2000, &[(1, 2000)]), Vec::new(), Vec::new()],
     };
-    tiles.push(Draft { n_genes: 1001, bounds: vec![0, 1000], chunks: vec![runs] }.write());
+    tiles.push(Draft { n_genes: 1001, bounds: vec![0, 1000], chunks: vec![runs], shared: false }.write());
     tiles
 }
 

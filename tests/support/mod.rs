@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tilekern::deltacel::Decoder;
+use tilekern::deltacel::{Decoder, Tile};
 use tilekern::kernels::Kernels;
+use tilekern::{ErrorKind, Unsupported};
 
 /// The folder that holds the corpora: `TILEKERN_FIXTURES`, else `../shared` beside the checkout.
 pub fn fixtures() -> PathBuf {
@@ -33,7 +34,13 @@ pub fn run(folder: &str, list: impl FnOnce(&Path) -> Vec<Trial>) -> ! {
 pub fn run_with(mut trials: Vec<Trial>, folder: &str, list: impl FnOnce(&Path) -> Vec<Trial>) -> ! {
     let arguments = Arguments::from_args();
     let corpus = fixtures().join(folder);
-    if corpus.is_dir() {
+    if cfg!(target_endian = "big") {
+        let refused = || match Tile::open(&[]) {
+            Err(error) if error.kind() == ErrorKind::Unsupported(Unsupported::BigEndianHost) => Ok(()),
+            other => Err(format!("not refused by a big-endian host: {other:?}").into()),
+        };
+        trials = vec![Trial::test("tiles are refused", refused)];
+    } else if corpus.is_dir() {
         trials.extend(list(&corpus));
     } else {
         let message = format!("no corpus at {}; set TILEKERN_FIXTURES", corpus.display());
