@@ -155,6 +155,11 @@ pub enum FrameFault {
         /// Bytes that the blocks can hold at most.
         max: u64,
     },
+    /// With this frame, the object's streams have more blocks than its bytes can hold: they overlap.
+    Overlap {
+        /// Blocks that the object's bytes can hold at most.
+        max: u64,
+    },
     /// A block is larger than the format allows.
     BlockSize {
         /// Bytes stated.
@@ -550,6 +555,9 @@ impl fmt::Display for FrameFault {
             }
             FrameFault::BlockSize { found, max } => {
                 write!(f, "a block of the zstd frame has {found} bytes where {max} are allowed")
+            }
+            FrameFault::Overlap { max } => {
+                write!(f, "the tile's streams overlap and have more than {max} blocks together, too many to read")
             }
             FrameFault::Dictionary { id } => write!(f, "the zstd frame needs dictionary {id}"),
             FrameFault::Trailing { bytes } => write!(f, "{bytes} bytes follow the zstd frame inside the stream"),

@@ -37,6 +37,9 @@
 //! | `simulate` | no | realistic counts from a seed |
 //! | `arrow` | no | results as Arrow arrays |
 
+// Numbers from outside are converted with a check, never cut.
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
 mod buffer;
 pub mod deltacel;
 mod error;

@@ -10,22 +10,21 @@ use crate::input::Input;
 /// A reused decompression context.
 pub(crate) struct Decompressor {
     context: zstd_safe::DCtx<'static>,
+    /// For frames that have to be edited.
+    copy: Vec<u8>,
 }
 
 impl Decompressor {
     pub(crate) fn new() -> Decompressor {
-        Decompressor { context: zstd_safe::DCtx::create() }
+        Decompressor { context: zstd_safe::DCtx::create(), copy: Vec::new() }
     }
 
     /// Decodes `stream`, one whole frame that [`frame::check`] has passed, into exactly `out`.
     ///
     /// The frame decodes in one shot into the caller's memory, so its window costs nothing, however large.
     pub(crate) fn decode(&mut self, stream: Input<'_>, out: &mut [u8], part: Part) -> Result<(), Error> {
-        let result = match frame::narrowed(stream.bytes()) {
-            Some(frame) => self.context.decompress(out, &frame),
-            None => self.context.decompress(out, stream.bytes()),
-        };
-        match result {
+        let frame = frame::narrowed(stream.bytes(), &mut self.copy).unwrap_or(stream.bytes());
+        match self.context.decompress(out, frame) {
             Ok(n) if n == out.len() => Ok(()),
             Ok(n) => {
                 let fault = FrameFault::ContentSize { found: n as u64, expected: out.len() as u64 };

@@ -1,5 +1,5 @@
 //! The bodies of the fuzz targets on their seeds and on all that ever crashed them.
-#![cfg(all(feature = "encode", target_endian = "little"))]
+#![cfg(all(feature = "encode", feature = "dataset", target_endian = "little"))]
 
 #[path = "../fuzz/src/lib.rs"]
 mod bodies;
@@ -29,7 +29,7 @@ fn every_target_has_a_body_and_seeds() {
 
 #[test]
 fn seeds_and_past_crashes() {
-    for (name, body) in bodies::TARGETS {
+    for &(name, body) in bodies::TARGETS {
         body(&[]);
         for seed in bodies::seeds(name) {
             body(&seed);

@@ -1,6 +1,9 @@
 //! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `source`, `table`
 //! and `target`. No format is read here: that is the library's work.
 
+// Numbers from outside are converted with a check, never cut.
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
 mod bench;
 mod completions;
 mod console;

@@ -76,14 +76,16 @@ impl Found {
                 Some(other) => Err(not_yet(path, other)),
             };
         }
-        let bytes = read(path, limits).map_err(|error| Fault::of(error, path))?;
-        match stated.format.or_else(|| Format::of(path, &bytes)) {
-            Some(Format::Deltacel) => Ok(Found::Tile(bytes)),
+        let fault = |error| Fault::of(error, path);
+        let mut reader = Reader::open(path, limits).map_err(fault)?;
+        // No more than this of what is of no known kind, however long it is.
+        reader.read_up_to(MAGIC.len() as u64).map_err(fault)?;
+        match stated.format.or_else(|| Format::of(path, &reader.bytes)) {
+            Some(Format::Deltacel) => reader.read_all().map(Found::Tile).map_err(fault),
             Some(other) => Err(not_yet(path, other)),
             None => {
                 let error = Error::new(ErrorKind::Unsupported(Unsupported::Content), Part::Object);
-                let error = if bytes.is_empty() { error.caused_by("it is empty") } else { error };
-                Err(Fault::of(error, path))
+                Err(fault(if reader.bytes.is_empty() { error.caused_by("it is empty") } else { error }))
             }
         }
     }
@@ -195,30 +197,51 @@ fn not_yet(path: &Path, format: Format) -> Fault {
     Fault::new("unsupported", path, message)
 }
 
-/// Reads a file of any kind, or standard input, up to the limit.
-fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, Error> {
-    let limit = limits.max_input_bytes;
-    let too_long = |needed| {
-        let kind = ErrorKind::LimitExceeded { needed, limit, what: Limit::InputBytes };
-        Err(Error::new(kind, Part::Object))
-    };
-    let io = |error| Error::io(error, path);
-    let (input, len): (Box<dyn Read>, u64) = if path == Path::new(STDIO) {
-        (Box::new(io::stdin().lock()), 0)
-    } else {
-        let file = File::open(path).map_err(io)?;
-        let len = file.metadata().map_err(io)?.len();
-        (Box::new(file), len)
-    };
-    if len > limit {
-        return too_long(len);
+/// A file of any kind, or standard input, as far as it was read.
+struct Reader<'a> {
+    path: &'a Path,
+    input: Box<dyn Read>,
+    /// 0 where it is not known.
+    len: u64,
+    limit: u64,
+    bytes: Vec<u8>,
+}
+
+impl Reader<'_> {
+    fn open<'a>(path: &'a Path, limits: &Limits) -> Result<Reader<'a>, Error> {
+        let (input, len): (Box<dyn Read>, u64) = if path == Path::new(STDIO) {
+            (Box::new(io::stdin().lock()), 0)
+        } else {
+            let io = |error| Error::io(error, path);
+            let file = File::open(path).map_err(io)?;
+            let len = file.metadata().map_err(io)?.len();
+            (Box::new(file), len)
+        };
+        Ok(Reader { path, input, len, limit: limits.max_input_bytes, bytes: Vec::new() })
     }
-    let mut bytes = Vec::new();
-    let reserved = usize::try_from(len).ok().map(|len| bytes.try_reserve_exact(len));
-    if !matches!(reserved, Some(Ok(()))) {
-        return Err(io(io::ErrorKind::OutOfMemory.into()));
+
+    /// Reads until there are `n` bytes, or no more.
+    fn read_up_to(&mut self, n: u64) -> Result<(), Error> {
+        let missing = n.saturating_sub(self.bytes.len() as u64);
+        let read = self.input.by_ref().take(missing).read_to_end(&mut self.bytes);
+        read.map(drop).map_err(|error| Error::io(error, self.path))
     }
-    // One byte more than allowed tells a stream that is too long from one that just fits.
-    let read = input.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(io)?;
-    if read as u64 > limit { too_long(read as u64) } else { Ok(bytes) }
+
+    /// Reads the rest, and returns all.
+    fn read_all(mut self) -> Result<Vec<u8>, Error> {
+        self.check(self.len)?;
+        let reserved = usize::try_from(self.len).ok().map(|len| self.bytes.try_reserve_exact(len));
+        if !matches!(reserved, Some(Ok(()))) {
+            return Err(Error::io(io::ErrorKind::OutOfMemory.into(), self.path));
+        }
+        // One byte more than allowed tells a stream that is too long from one that just fits.
+        self.read_up_to(self.limit.saturating_add(1))?;
+        self.check(self.bytes.len() as u64)?;
+        Ok(self.bytes)
+    }
+
+    fn check(&self, needed: u64) -> Result<(), Error> {
+        let kind = ErrorKind::LimitExceeded { needed, limit: self.limit, what: Limit::InputBytes };
+        if needed > self.limit { Err(Error::new(kind, Part::Object)) } else { Ok(()) }
+    }
 }

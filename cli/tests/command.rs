@@ -54,6 +54,8 @@ fn data_faults_are_1_with_an_error() {
         (file("table.parquet", b""), "unsupported"),
         (file("parquet", b"PAR1 and so on"), "unsupported"),
         (file("map.mlt", b"\x01\x02"), "unsupported"),
+        #[cfg(unix)]
+        ("/dev/zero".into(), "unsupported"),
     ];
     for verb in READERS {
         for (path, kind) in &cases {
@@ -318,7 +320,7 @@ fn files_are_replaced_only_by_complete_ones() {
 
 #[test]
 fn help_has_examples_and_pages() {
-    let verbs = ["info", "verify", "decode", "sample", "trace", "completions", "man"];
+    let verbs = ["info", "verify", "decode", "sample", "trace", "demo", "bench", "completions", "man"];
     for verb in verbs {
         let run = tilekern([verb, "--help"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{verb}");

@@ -127,6 +127,8 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output]]),
         ("`tilekern trace`", 0, &[&["trace", &a], &["trace", &none]]),
         ("`tilekern trace`", 1, &[&["trace", &damaged]]),
+        ("`tilekern bench`", 0, &[&["bench", &a, "--rounds", "1", "--quiet"]]),
+        ("`tilekern demo`", 0, &[&["demo", "--quiet"]]),
     ];
     let schemas = schemas();
     let mut seen: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -146,5 +148,17 @@ fn every_verb_prints_what_is_documented() {
         for key in schemas[title].keys() {
             assert!(seen.contains(key), "{title}: {key} is documented, but no command printed it");
         }
+    }
+}
+
+#[test]
+fn every_kind_of_error_is_documented() {
+    let source = include_str!("../../src/error.rs");
+    let (_, names) = source.split_once("pub fn name(&self) -> &'static str {").expect("the names of the kinds");
+    let (names, _) = names.split_once("\n    }\n").expect("their end");
+    let names: Vec<&str> = names.lines().filter_map(|line| line.split('"').nth(1)).collect();
+    assert!(names.len() > 20, "{names:?}");
+    for name in names {
+        assert!(DOCUMENT.contains(&format!("`{name}`")), "{name}");
     }
 }

@@ -8,7 +8,7 @@ use tilekern::simulate::{Params, Simulator};
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for (target, _) in tilekern_fuzz::TARGETS {
+    for &(target, _) in tilekern_fuzz::TARGETS {
         let folder = corpus.join(target);
         std::fs::create_dir_all(&folder)?;
         let mut seeds = tilekern_fuzz::seeds(target);
@@ -16,6 +16,10 @@ fn main() -> io::Result<()> {
             seeds.extend(simulated());
             seeds.extend(fixtures("fixtures/deltacel/valid", "dct")?);
             seeds.extend(fixtures("fixtures/deltacel/invalid", "dct")?);
+        }
+        if target == "manifest" {
+            seeds.extend(manifests("fixtures/deltacel/datasets")?);
+            seeds.extend(manifests("fixtures/deltacel/datasets_invalid")?);
         }
         for (i, seed) in seeds.iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{i:03}")), seed)?;
@@ -53,6 +57,16 @@ fn fixtures(folder: &str, extension: &str) -> io::Result<Vec<Vec<u8>>> {
         if path.extension().is_some_and(|found| found == extension) && path.metadata()?.len() <= 64 << 10 {
             files.push(std::fs::read(path)?);
         }
+    }
+    Ok(files)
+}
+
+/// The manifests of a folder of datasets of the conformance corpus.
+fn manifests(folder: &str) -> io::Result<Vec<Vec<u8>>> {
+    let Some(root) = std::env::var_os("TILEKERN_FIXTURES") else { return Ok(Vec::new()) };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(Path::new(&root).join(folder))? {
+        files.extend(std::fs::read(entry?.path().join("manifest.json")).ok());
     }
     Ok(files)
 }

@@ -1,5 +1,6 @@
 //! Tiles put together by hand, sound or not: the writer checks nothing.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use arbitrary::{Result, Unstructured};
@@ -20,6 +21,8 @@ pub struct Draft {
     pub bounds: Vec<u64>,
     /// The chunk table, and the frames of each chunk.
     pub chunks: Vec<Piece>,
+    /// Writes equal frames once.
+    pub shared: bool,
 }
 
 /// A chunk to be written.
@@ -48,6 +51,7 @@ impl Draft {
         put(&mut tile, 36, 4, self.chunks.len() as u64);
         put(&mut tile, 40, 8, indptr_off as u64);
         tile.extend(self.bounds.iter().flat_map(|bound| bound.to_le_bytes()));
+        let mut written = HashMap::new();
         for (i, piece) in self.chunks.iter().enumerate() {
             let mut fields = vec![piece.cells.start, piece.cells.end, piece.nonzeros.start, piece.nonzeros.end];
             for frame in &piece.frames {
@@ -55,9 +59,16 @@ impl Draft {
                     fields.extend([0, 0]);
                     continue;
                 }
-                tile.resize(tile.len().next_multiple_of(8), 0);
-                fields.extend([tile.len() as u64, frame.len() as u64]);
-                tile.extend(frame);
+                let at = match written.get(frame) {
+                    Some(&at) if self.shared => at,
+                    _ => {
+                        tile.resize(tile.len().next_multiple_of(8), 0);
+                        tile.extend(frame);
+                        tile.len() - frame.len()
+                    }
+                };
+                written.insert(frame, at);
+                fields.extend([at as u64, frame.len() as u64]);
             }
             for (j, field) in fields.into_iter().enumerate() {
                 put(&mut tile, HEADER + ENTRY * i + 8 * j, 8, field);
@@ -175,7 +186,8 @@ fn any_exceptions(u: &mut Unstructured<'_>, values: &[u16], payloads: Range<u32>
     }
     if u.ratio(1, 16)? {
         let at = u.choose_index(pairs.len() + 1)?;
-        pairs.insert(at, (u.int_in_range(0..=values.len() as u32)?, u.arbitrary()?));
+        let position = u32::try_from(u.choose_index(values.len() + 1)?).unwrap_or(u32::MAX);
+        pairs.insert(at, (position, u.arbitrary()?));
     }
     Ok(pairs)
 }
@@ -196,7 +208,7 @@ pub fn any_tile(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
             u.int_in_range(0..=most)
         })
         .collect::<Result<_>>()?;
-    let mut draft = Draft { n_genes, bounds: vec![0], chunks: Vec::new() };
+    let mut draft = Draft { n_genes, bounds: vec![0], chunks: Vec::new(), shared: u.ratio(1, 8)? };
     for len in &lens {
         draft.bounds.push(draft.bounds.last().unwrap_or(&0) + len);
     }

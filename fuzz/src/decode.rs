@@ -5,7 +5,7 @@ use std::ops::Range;
 use arbitrary::Unstructured;
 use tilekern::deltacel::{Count, Csr, Decoded, Decoder, StoreChoice, Tile, trace, verify};
 use tilekern::kernels::{Kernels, Store};
-use tilekern::{Error, ErrorKind, Limits};
+use tilekern::{Error, ErrorKind, FrameFault, Limits};
 
 use super::build::{HEADER, any_tile, repair};
 use super::oracle;
@@ -42,8 +42,9 @@ fn every_entry(bytes: &[u8], decoder: &Decoder) {
     let opened = Tile::open(bytes);
     if let Ok(tile) = opened.as_ref().map_or_else(|_| Tile::open_without_crc(bytes), |tile| Ok(*tile)) {
         let whole = decoder.decode(&tile, &mut Csr::<i32>::new());
-        // Frames whose chunk has no cell are opened by `verify` alone.
-        assert!(!faults.is_empty() || whole.is_ok(), "verified, though {whole:?}");
+        let limited = |error: &Error| matches!(error.kind(), ErrorKind::LimitExceeded { .. });
+        let refused = whole.as_ref().is_err_and(|error| !limited(error)) || opened.is_err();
+        assert!(refused <= !faults.is_empty(), "verified, though {opened:?} and {whole:?}");
         _ = decoder.decode(&tile, &mut Csr::<f32>::new());
         _ = decoder.decode(&tile, &mut Csr::<u16>::new());
         for cells in ranges(tile.n_cells()) {
@@ -144,6 +145,9 @@ fn agree(bytes: &[u8], lanes: &[Lane]) {
         Ok(tile) => tile,
         Err(error) => {
             locates(&error, bytes);
+            if matches!(error.kind(), ErrorKind::Frame(FrameFault::Overlap { .. })) {
+                return; // a bound on work, which the document does not know
+            }
             assert!(oracle.is_none(), "refused: {error}, where the document has no objection");
             let faults: Vec<_> = verify(bytes, &lanes[0].decoder).iter().map(Error::to_string).collect();
             assert!(faults.contains(&error.to_string()), "{error} is not among {faults:?}");
@@ -152,7 +156,7 @@ fn agree(bytes: &[u8], lanes: &[Lane]) {
             return;
         }
     };
-    let whole = same(lanes, |decoder| decode::<i32>(decoder, &tile, 0..tile.n_cells(), bytes));
+    let whole = same(lanes, |decoder| decode::<i32>(decoder, &tile, bytes));
     match (&whole, &oracle) {
         (Outcome::Arrays { indptr, indices, values, .. }, Some(matrix)) => {
             assert_eq!((indptr, indices), (&matrix.indptr, &matrix.indices));
@@ -161,11 +165,14 @@ fn agree(bytes: &[u8], lanes: &[Lane]) {
         (Outcome::Refused(_), None) => {}
         (whole, oracle) => panic!("{whole:?}, where the document gives {oracle:?}"),
     }
-    same(lanes, |decoder| decode::<f32>(decoder, &tile, 0..tile.n_cells(), bytes));
-    same(lanes, |decoder| decode::<u16>(decoder, &tile, 0..tile.n_cells(), bytes));
+    same(lanes, |decoder| decode::<f32>(decoder, &tile, bytes));
+    same(lanes, |decoder| decode::<u16>(decoder, &tile, bytes));
     let n = tile.n_cells();
     for cells in [0..n / 2, n / 2..n, n / 3..n - n / 3] {
-        let part = same(lanes, |decoder| decode::<i32>(decoder, &tile, cells.clone(), bytes));
+        let part = same(lanes, |decoder| {
+            let mut csr = Csr::<i32>::new();
+            Outcome::of(decoder.decode_cells(&tile, cells.clone(), &mut csr), &csr, bytes)
+        });
         let genes = same(lanes, |decoder| {
             let mut csr = Csr::<u16>::new();
             Outcome::of(decoder.decode_indices(&tile, cells.clone(), &mut csr), &csr, bytes)
@@ -192,9 +199,9 @@ fn agree(bytes: &[u8], lanes: &[Lane]) {
     }
 }
 
-fn decode<T: Count>(decoder: &Decoder, tile: &Tile<'_>, cells: Range<usize>, bytes: &[u8]) -> Outcome {
+fn decode<T: Count>(decoder: &Decoder, tile: &Tile<'_>, bytes: &[u8]) -> Outcome {
     let mut csr = Csr::<T>::new();
-    Outcome::of(decoder.decode_cells(tile, cells, &mut csr), &csr, bytes)
+    Outcome::of(decoder.decode(tile, &mut csr), &csr, bytes)
 }
 
 /// What all lanes give.

@@ -19,7 +19,7 @@ pub fn frame(data: &[u8]) {
         .build()
         .expect("the kernels that the environment names"));
     // Where no size is stated, that alone must be refused.
-    let stated = zstd_safe::get_frame_content_size(data).ok().flatten().filter(|size| *size <= MAX_CONTENT);
+    let stated = oracle::stated(data).filter(|size| *size <= MAX_CONTENT);
     let nonzeros = stated.unwrap_or(0) / 2;
     let expected = oracle::frame(data, |size| size == 2 * nonzeros);
     let tile = tile_with(data, nonzeros);
@@ -48,5 +48,5 @@ fn tile_with(gaps: &[u8], nonzeros: u64) -> Vec<u8> {
     let runs: Vec<_> = (0..blocks).map(|i| (1, (2 * nonzeros - i * (128 << 10)).min(128 << 10))).collect();
     let frames = [gaps.to_vec(), rle_frame(2 * nonzeros, &runs), Vec::new(), Vec::new()];
     let piece = Piece { cells: 0..1, nonzeros: 0..nonzeros, frames };
-    Draft { n_genes: 1 << 31, bounds: vec![0, nonzeros], chunks: vec![piece] }.write()
+    Draft { n_genes: 1 << 31, bounds: vec![0, nonzeros], chunks: vec![piece], shared: false }.write()
 }

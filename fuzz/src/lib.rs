@@ -3,12 +3,16 @@
 //! The root crate's tests include this file too, and replay seeds and past crashes without a fuzzer.
 
 pub mod build;
+#[cfg(feature = "dataset")]
+mod dataset;
 mod decode;
 mod encode;
 mod frame;
-mod oracle;
-mod seeds;
+pub mod oracle;
+pub mod seeds;
 
+#[cfg(feature = "dataset")]
+pub use dataset::{cell_selection, manifest, side_files};
 pub use decode::{tile_decode, tile_differential};
 pub use encode::encode_round_trip;
 pub use frame::frame;
@@ -18,9 +22,15 @@ pub use seeds::seeds;
 pub type Body = fn(&[u8]);
 
 /// Every target and its body.
-pub const TARGETS: [(&str, Body); 4] = [
+pub const TARGETS: &[(&str, Body)] = &[
     ("tile_decode", tile_decode),
     ("tile_differential", tile_differential),
     ("encode_round_trip", encode_round_trip),
     ("frame", frame),
+    #[cfg(feature = "dataset")]
+    ("manifest", manifest),
+    #[cfg(feature = "dataset")]
+    ("side_files", side_files),
+    #[cfg(feature = "dataset")]
+    ("cell_selection", cell_selection),
 ];

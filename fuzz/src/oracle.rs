@@ -110,19 +110,29 @@ fn values(planes: &[u8], exceptions: &[u8], payload: impl Fn(u64) -> Option<u64>
 
 /// The content of one whole frame whose stated size is right, by libzstd's own account.
 pub fn frame(frame: &[u8], size_is_right: impl Fn(u64) -> bool) -> Option<Vec<u8>> {
-    let size = zstd_safe::get_frame_content_size(frame).ok()??;
+    let frame = &narrowed(frame)[..];
+    let size = stated(frame)?;
     let dictionary = zstd_safe::get_dict_id_from_frame(frame).is_some();
     if dictionary || !size_is_right(size) || zstd_safe::find_frame_compressed_size(frame) != Ok(frame.len()) {
         return None;
     }
-    let mut narrow = frame.to_vec();
-    // Frames that ask for a larger window than libzstd's largest are legal; in one shot it needs none.
-    if narrow[4] & 0x20 == 0 && narrow[5] >> 3 > 21 {
-        narrow[5] = 21 << 3;
-    }
     let size = usize::try_from(size).ok()?;
     let mut content = Vec::with_capacity(size);
-    (zstd_safe::decompress(&mut content, &narrow) == Ok(size)).then_some(content)
+    (zstd_safe::decompress(&mut content, frame) == Ok(size)).then_some(content)
+}
+
+/// The size that a frame states.
+pub fn stated(frame: &[u8]) -> Option<u64> {
+    zstd_safe::get_frame_content_size(&narrowed(frame)).ok()?
+}
+
+/// Frames that ask for a larger window than libzstd's largest are legal, and in one shot it needs none: so they get that.
+fn narrowed(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    if frame.len() > 5 && frame[4] & 0x20 == 0 && frame[5] >> 3 > 21 {
+        frame[5] = 21 << 3;
+    }
+    frame
 }
 
 fn u32_at(bytes: &[u8], at: u64) -> Option<u32> {

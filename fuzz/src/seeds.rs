@@ -10,14 +10,16 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "tile_decode" => tiles(),
         // Bytes that choose a tile, too.
         "tile_differential" => tiles().into_iter().chain((0..64).map(|i| noise(i, 600))).collect(),
-        "encode_round_trip" => (0..64).map(|i| noise(i, 40 * i as usize)).collect(),
+        "encode_round_trip" => (0..64).zip((0..).step_by(40)).map(|(i, len)| noise(i, len)).collect(),
         "frame" => frames(),
+        #[cfg(feature = "dataset")]
+        "manifest" | "side_files" | "cell_selection" => super::dataset::seeds(target),
         _ => Vec::new(),
     }
 }
 
 /// Bytes that are the same everywhere.
-fn noise(seed: u64, len: usize) -> Vec<u8> {
+pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
     (0..len)
         .map(|_| {
@@ -32,15 +34,16 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 /// Tiles of the encoder, and some that it does not write: frames of every kind, chunks without cells, shared streams.
 pub fn tiles() -> Vec<Vec<u8>> {
     let mut tiles = Vec::new();
-    let cells: Vec<Vec<(i32, i32)>> = (0..12)
+    let lens = [0, 1, 3, 64, 65, 300];
+    let cells: Vec<Vec<(i32, i32)>> = (0..12u8)
         .map(|cell| {
-            let bytes = noise(cell, [0, 1, 3, 64, 65, 300][cell as usize % 6]);
+            let bytes = noise(cell.into(), lens[usize::from(cell) % lens.len()]);
             let mut gene = -1;
             bytes
                 .iter()
                 .map(|&byte| {
                     gene += if byte == 0 { 70_000 } else { 1 + i32::from(byte) % 9 };
-                    (gene, if byte == 255 { 65_535 + cell as i32 } else { 1 + i32::from(byte) / 64 })
+                    (gene, if byte == 255 { 65_535 + i32::from(cell) } else { 1 + i32::from(byte) / 64 })
                 })
                 .collect()
         })
@@ -82,6 +85,7 @@ pub fn tiles() -> Vec<Vec<u8>> {
             n_genes: 200_000,
             bounds: vec![0, 2, 4, 4],
             chunks: vec![none(0..0, 0), lone, none(2..2, 4), none(2..3, 4), none(3..3, 4)],
+            shared: true,
         }
         .write(),
     );
@@ -91,7 +95,7 @@ pub fn tiles() -> Vec<Vec<u8>> {
         nonzeros: 0..1000,
         frames: [rle_frame(2000, &[(1, 1000), (0, 1000)]), rle_frame(2000, &[(1, 2000)]), Vec::new(), Vec::new()],
     };
-    tiles.push(Draft { n_genes: 1001, bounds: vec![0, 1000], chunks: vec![runs] }.write());
+    tiles.push(Draft { n_genes: 1001, bounds: vec![0, 1000], chunks: vec![runs], shared: false }.write());
     tiles
 }
 

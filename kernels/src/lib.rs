@@ -28,6 +28,9 @@
 //! `table` is the only dispatcher. `scalar/` is the reference and holds every operation; a folder per level holds
 //! the files that beat it, under the same names. A missing file means that the row inherits.
 
+// Numbers from outside are converted with a check, never cut.
+#![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
+
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod blocks;
 mod custom;

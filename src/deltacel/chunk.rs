@@ -51,27 +51,6 @@ impl Chunk {
     pub fn span(&self, stream: Stream) -> (u64, u64) {
         self.spans[index(stream)]
     }
-
-    #[cfg(feature = "encode")]
-    pub(crate) fn new(cells: Range<u64>, nonzeros: Range<u64>) -> Chunk {
-        Chunk { cells, nonzeros, spans: [(0, 0); 4] }
-    }
-
-    #[cfg(feature = "encode")]
-    pub(crate) fn set_span(&mut self, stream: Stream, offset: u64, len: u64) {
-        self.spans[index(stream)] = (offset, len);
-    }
-
-    #[cfg(feature = "encode")]
-    pub(crate) fn to_bytes(&self) -> [u8; ENTRY_LEN] {
-        let mut bytes = [0; ENTRY_LEN];
-        let bounds = [self.cells.start, self.cells.end, self.nonzeros.start, self.nonzeros.end];
-        let fields = bounds.into_iter().chain(self.spans.iter().flat_map(|&(offset, len)| [offset, len]));
-        for (out, field) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(fields) {
-            *out = field.to_le_bytes();
-        }
-        bytes
-    }
 }
 
 /// Where a stream's offset stands among the four pairs of an entry.

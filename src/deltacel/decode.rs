@@ -218,7 +218,7 @@ impl Decoder {
     /// A frame that does not decode, a value that the format forbids, or [`ErrorKind::LimitExceeded`]. What `csr` holds
     /// is then unspecified.
     pub fn decode<T: Count>(&self, tile: &Tile<'_>, csr: &mut Csr<T>) -> Result<Decoded, Error> {
-        self.decode_cells(tile, 0..tile.n_cells(), csr)
+        self.owned(tile, 0..tile.n_cells(), 0..tile.n_chunks(), csr, true)
     }
 
     /// Decodes the cells of a range, numbered within the tile. Only the chunks that hold them are touched, and checked.
@@ -231,7 +231,8 @@ impl Decoder {
         cells: Range<usize>,
         csr: &mut Csr<T>,
     ) -> Result<Decoded, Error> {
-        self.owned(tile, cells, csr, true)
+        let chunks = chunks_of(tile, &cells);
+        self.owned(tile, cells, chunks, csr, true)
     }
 
     /// Decodes which genes the cells of a range express, and leaves their counts undecoded.
@@ -244,20 +245,22 @@ impl Decoder {
         cells: Range<usize>,
         csr: &mut Csr<T>,
     ) -> Result<Decoded, Error> {
-        self.owned(tile, cells, csr, false)
+        let chunks = chunks_of(tile, &cells);
+        self.owned(tile, cells, chunks, csr, false)
     }
 
     fn owned<T: Count>(
         &self,
         tile: &Tile<'_>,
         cells: Range<usize>,
+        chunks: Range<u32>,
         csr: &mut Csr<T>,
         counts: bool,
     ) -> Result<Decoded, Error> {
         self.reserve(tile, &cells, csr, counts)?;
         let out =
             CsrMut { indptr: &mut csr.indptr, indices: &mut csr.indices, values: counts.then_some(&mut *csr.values) };
-        self.decode_into(tile, cells, out)
+        self.fill(tile, cells, chunks, out, true)
     }
 
     /// Gives `csr` the size of the results, if the limits allow it.
@@ -313,6 +316,30 @@ impl Decoder {
         cells: Range<usize>,
         out: CsrMut<'_, T>,
     ) -> Result<Decoded, Error> {
+        self.decode_with(tile, cells, out, true)
+    }
+
+    /// As [`Decoder::decode_into`], but if not `split` on the calling thread alone: for callers that have tiles for all.
+    pub(super) fn decode_with<T: Count>(
+        &self,
+        tile: &Tile<'_>,
+        cells: Range<usize>,
+        out: CsrMut<'_, T>,
+        split: bool,
+    ) -> Result<Decoded, Error> {
+        let chunks = chunks_of(tile, &cells);
+        self.fill(tile, cells, chunks, out, split)
+    }
+
+    /// Decodes such chunks: those that hold the cells and, of a whole tile, those without cells at its ends.
+    fn fill<T: Count>(
+        &self,
+        tile: &Tile<'_>,
+        cells: Range<usize>,
+        chunks: Range<u32>,
+        out: CsrMut<'_, T>,
+        split: bool,
+    ) -> Result<Decoded, Error> {
         let nnz = selected(tile, &cells)?;
         exact("indptr", out.indptr.len(), cells.len() + 1)?;
         exact("indices", out.indices.len(), nnz)?;
@@ -320,7 +347,6 @@ impl Decoder {
             exact("values", values.len(), nnz)?;
         }
         tile.copy_indptr(cells.clone(), out.indptr);
-        let chunks = tile.chunks_of(cells.start as u64..cells.end as u64);
         self.check_scratch(tile, chunks.clone())?;
         let bytes = size_of_val(&*out.indices) + out.values.as_ref().map_or(0, |values| size_of_val(&**values));
         let job = Job {
@@ -335,10 +361,12 @@ impl Decoder {
             },
         };
         let work = Work { chunks, indices: out.indices, values: out.values };
+        #[cfg(not(feature = "parallel"))]
+        let _ = split;
         let inexact = match &self.threads {
             Threads::One => job.run_here(work),
             #[cfg(feature = "parallel")]
-            _ if work.chunks.len() <= 1 => job.run_here(work),
+            _ if !split || work.chunks.len() <= 1 => job.run_here(work),
             #[cfg(feature = "parallel")]
             Threads::Ambient => job.run_split(work),
             #[cfg(feature = "parallel")]
@@ -415,6 +443,11 @@ fn selected(tile: &Tile<'_>, cells: &Range<usize>) -> Result<usize, Error> {
         let kind = ErrorKind::LimitExceeded { needed: tile.nnz(), limit: usize::MAX as u64, what: Limit::Values };
         Error::new(kind, Part::Indptr)
     })
+}
+
+/// The chunks that hold the cells of a range.
+fn chunks_of(tile: &Tile<'_>, cells: &Range<usize>) -> Range<u32> {
+    tile.chunks_of(cells.start as u64..cells.end as u64)
 }
 
 fn exact(name: &'static str, found: usize, expected: usize) -> Result<(), Error> {

@@ -4,11 +4,11 @@ use std::ops::Range;
 #[cfg(feature = "parallel")]
 use std::sync::Mutex;
 
-use super::chunk::{Chunk, ENTRY_LEN};
+use super::chunk::ENTRY_LEN;
 use super::csr::CsrView;
 use super::header::{HEADER_LEN, Header, MAX_GENES};
 use super::profile::{Framer, Profile};
-use crate::error::{Error, ErrorKind, Part, Stream};
+use crate::error::{Error, ErrorKind, Part};
 
 /// What stands in a stream where the value is larger and has an exception.
 const ESCAPE: u32 = 65_535;
@@ -71,16 +71,6 @@ pub struct EncodeReport {
     pub exception_bytes: u64,
     /// Bytes of the tile; also those between frames.
     pub total_bytes: u64,
-}
-
-impl EncodeReport {
-    fn bytes_of(&mut self, stream: Stream) -> &mut u64 {
-        match stream {
-            Stream::Gaps => &mut self.gaps_bytes,
-            Stream::Vals => &mut self.vals_bytes,
-            Stream::Gexc | Stream::Vexc => &mut self.exception_bytes,
-        }
-    }
 }
 
 /// Settings of an [`Encoder`].
@@ -449,51 +439,66 @@ fn cut(starts: &[usize], chunks: Chunks) -> Result<Vec<Range<usize>>, Error> {
 /// Lays a tile out.
 fn write(n_genes: u32, starts: &[usize], jobs: &[Job], report: &mut EncodeReport, out: &mut Vec<u8>) {
     let (chunks, _) = jobs.as_chunks::<2>();
+    let frames = chunks.iter().flat_map(|[gaps, vals]| [&gaps.frame, &vals.frame, &vals.exceptions, &gaps.exceptions]);
     let indptr_off = HEADER_LEN + chunks.len() * ENTRY_LEN;
     let streams_off = indptr_off + starts.len() * 8;
+    out.reserve_exact(streams_off + frames.clone().map(|frame| frame.len().next_multiple_of(8)).sum::<usize>());
 
-    // The streams, each on a multiple of 8; the chunk table then says where they are.
-    let frames: usize = jobs.iter().map(|job| job.frame.len() + job.exceptions.len() + 16).sum();
-    out.reserve_exact(streams_off + frames);
-    out.resize(streams_off, 0);
-    for (i, [gaps, vals]) in chunks.iter().enumerate() {
-        let bound = |cell: usize| (cell as u64, starts[cell] as u64);
-        let ((cell_lo, nnz_lo), (cell_hi, nnz_hi)) = (bound(gaps.cells.start), bound(gaps.cells.end));
-        let mut chunk = Chunk::new(cell_lo..cell_hi, nnz_lo..nnz_hi);
-        let streams = [
-            (Stream::Gaps, &gaps.frame),
-            (Stream::Vals, &vals.frame),
-            (Stream::Vexc, &vals.exceptions),
-            (Stream::Gexc, &gaps.exceptions),
+    out.resize(HEADER_LEN, 0);
+    let mut spans = Spans { end: streams_off };
+    for [gaps, vals] in chunks {
+        let cells = &gaps.cells;
+        let entry: [[usize; 2]; 6] = [
+            [cells.start, cells.end],
+            [starts[cells.start], starts[cells.end]],
+            spans.next(&gaps.frame),
+            spans.next(&vals.frame),
+            spans.next(&vals.exceptions),
+            spans.next(&gaps.exceptions),
         ];
-        for (stream, frame) in streams {
-            if !frame.is_empty() {
-                out.resize(out.len().next_multiple_of(8), 0);
-                chunk.set_span(stream, out.len() as u64, frame.len() as u64);
-                out.extend_from_slice(frame);
-                *report.bytes_of(stream) += frame.len() as u64;
-            }
-        }
-        out[HEADER_LEN + i * ENTRY_LEN..][..ENTRY_LEN].copy_from_slice(&chunk.to_bytes());
+        out.extend(entry.as_flattened().iter().flat_map(|&field| (field as u64).to_le_bytes()));
+        report.gaps_bytes += gaps.frame.len() as u64;
+        report.vals_bytes += vals.frame.len() as u64;
+        report.exception_bytes += (gaps.exceptions.len() + vals.exceptions.len()) as u64;
     }
-    for (to, &start) in out[indptr_off..streams_off].as_chunks_mut::<8>().0.iter_mut().zip(starts) {
-        *to = (start as u64).to_le_bytes();
+    out.extend(starts.iter().flat_map(|&start| (start as u64).to_le_bytes()));
+    for frame in frames.filter(|frame| !frame.is_empty()) {
+        out.resize(out.len().next_multiple_of(8), 0);
+        out.extend_from_slice(frame);
     }
 
-    report.n_chunks = u32::try_from(chunks.len()).unwrap_or(u32::MAX); // no more than were asked for
+    report.n_chunks = u32::try_from(chunks.len()).unwrap_or(u32::MAX);
     report.header_bytes = indptr_off as u64;
-    report.indptr_bytes = (streams_off - indptr_off) as u64;
+    report.indptr_bytes = (starts.len() * 8) as u64;
     report.total_bytes = out.len() as u64;
+    let crc = crc32fast::hash(&out[HEADER_LEN..]);
     let header = Header {
         n_cells: report.n_cells,
         nnz: report.nnz,
         n_genes,
         n_chunks: report.n_chunks,
-        indptr_off: indptr_off as u64,
+        indptr_off: report.header_bytes,
         total_size: report.total_bytes,
-        crc32: crc32fast::hash(&out[HEADER_LEN..]),
+        crc32: crc,
     };
     out[..HEADER_LEN].copy_from_slice(&header.to_bytes());
+}
+
+/// Gives streams their places, one after the other.
+struct Spans {
+    end: usize,
+}
+
+impl Spans {
+    /// Offset and length; 0 and 0 for a stream that is not there.
+    fn next(&mut self, frame: &[u8]) -> [usize; 2] {
+        if frame.is_empty() {
+            return [0, 0];
+        }
+        let start = self.end.next_multiple_of(8);
+        self.end = start + frame.len();
+        [start, frame.len()]
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Exceptions {
         allowed: RangeInclusive<u32>,
     ) -> Result<(), Error> {
         // The tile was opened only with frames that can reach their size, of 8 bytes per nonzero at most.
-        let size = frame::check(stream, part)?;
+        let size = frame::content_size(stream);
         self.bytes.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
         zstd.decode(stream, &mut self.bytes, part)?;
         let fault = |kind, i: usize| Err(Error::new(kind, part).at(stream.offset()).index(i as u64));

@@ -210,7 +210,7 @@ impl<'a> Tile<'a> {
 
     pub(crate) fn check_structure(&self) -> Result<(), Error> {
         self.check_head()?;
-        (0..self.header.n_chunks).try_for_each(|n| self.check_streams(n))
+        self.check_streams(0..self.header.n_chunks, &STREAMS)
     }
 
     /// Everything but the streams.
@@ -220,10 +220,13 @@ impl<'a> Tile<'a> {
         self.check_chunks()
     }
 
-    /// The outline of each stream of a chunk.
-    fn check_streams(&self, n: u32) -> Result<(), Error> {
-        let chunk = self.chunk(n);
-        STREAMS.into_iter().try_for_each(|stream| self.check_stream(n, &chunk, stream))
+    /// The outline of such streams of some chunks.
+    pub(super) fn check_streams(&self, chunks: impl IntoIterator<Item = u32>, streams: &[Stream]) -> Result<(), Error> {
+        let mut blocks = 0;
+        chunks.into_iter().try_for_each(|n| {
+            let chunk = self.chunk(n);
+            streams.iter().try_for_each(|&stream| self.check_stream(n, &chunk, stream, &mut blocks))
+        })
     }
 
     /// Table and indptr lie inside the object, one behind the other. From here on counts are bounded by its size.
@@ -328,7 +331,10 @@ impl<'a> Tile<'a> {
     }
 
     /// A stream lies behind the indptr, aligned, and is one frame that states a size which fits the chunk.
-    pub(super) fn check_stream(&self, n: u32, chunk: &Chunk, stream: Stream) -> Result<(), Error> {
+    ///
+    /// `blocks` counts those of the frames that were walked. Streams may share bytes, so that many entries of the table
+    /// could ask for a walk over the same blocks: all walks together take no longer than one over the whole object.
+    pub(super) fn check_stream(&self, n: u32, chunk: &Chunk, stream: Stream, blocks: &mut u64) -> Result<(), Error> {
         let (offset, len) = chunk.span(stream);
         let field = chunk::offset_field(stream);
         let fault = |field: usize, kind| {
@@ -352,7 +358,17 @@ impl<'a> Tile<'a> {
             return fault(field + 1, ErrorKind::Truncated { needed, available: self.size() });
         };
         let part = Part::Chunk(n, stream);
-        let found = frame::check(input, part)?;
+        let max = self.size() / frame::BLOCK_HEADER;
+        let overlap = || Err(Error::new(ErrorKind::Frame(FrameFault::Overlap { max }), part).at(offset));
+        if *blocks > max {
+            return overlap();
+        }
+        let outline = frame::check(input, part)?;
+        *blocks += outline.blocks;
+        if *blocks > max {
+            return overlap();
+        }
+        let found = outline.content;
         // Exceptions are whole pairs of 32-bit numbers, and no more of them than nonzeros.
         let expected = if exceptions { (found / 8).min(chunk.nnz()) * 8 } else { 2 * chunk.nnz() };
         if found != expected {

@@ -28,10 +28,12 @@ pub fn verify(bytes: &[u8], decoder: &Decoder) -> Vec<Error> {
     if faults.len() > before {
         return faults;
     }
+    let mut blocks = 0;
     for n in 0..tile.n_chunks() {
         let chunk = tile.chunk(n);
         let before = faults.len();
-        faults.extend(STREAMS.into_iter().filter_map(|stream| tile.check_stream(n, &chunk, stream).err()));
+        let outline = |stream| tile.check_stream(n, &chunk, stream, &mut blocks).err();
+        faults.extend(STREAMS.into_iter().filter_map(outline));
         if faults.len() == before {
             faults.extend(decoder.faults(&tile, n));
         }

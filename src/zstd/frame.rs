@@ -246,10 +246,18 @@ pub(crate) fn sections(body: Input<'_>) -> Result<Sections, FrameFault> {
     Ok(Sections { literals, sequences: Sequences { count, modes, span: middle..body.end() } })
 }
 
+/// What a frame is without a look into its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outline {
+    /// The size that it states.
+    pub(crate) content: u64,
+    pub(crate) blocks: u64,
+}
+
 /// Passes `stream` if it is one whole frame without dictionary that states its size and whose blocks can reach it.
 ///
-/// Returns the stated size. Nothing is decoded: a frame that passes can still be corrupt inside its blocks.
-pub(crate) fn check(stream: Input<'_>, part: Part) -> Result<u64, Error> {
+/// Nothing is decoded: a frame that passes can still be corrupt inside its blocks.
+pub(crate) fn check(stream: Input<'_>, part: Part) -> Result<Outline, Error> {
     let fault = |fault, offset| Error::new(ErrorKind::Frame(fault), part).at(offset);
     let start = stream.offset();
     let mut input = stream;
@@ -259,11 +267,12 @@ pub(crate) fn check(stream: Input<'_>, part: Part) -> Result<u64, Error> {
         return Err(fault(FrameFault::Dictionary { id: header.dictionary }, start));
     }
     let mut blocks = Blocks::new(input, &header);
-    let mut reach = 0u64;
+    let (mut reach, mut n) = (0u64, 0);
     let mut at = input.offset();
     for block in blocks.by_ref() {
         let block = block.map_err(|f| fault(f, at))?;
         at = block.span.end;
+        n += 1;
         reach += if block.kind == BlockKind::Compressed { header.block_max() } else { block.size };
     }
     if content > reach {
@@ -274,7 +283,7 @@ pub(crate) fn check(stream: Input<'_>, part: Part) -> Result<u64, Error> {
         take::<4>(&mut rest).map_err(|f| fault(f, at))?;
     }
     match rest.bytes().len() as u64 {
-        0 => Ok(content),
+        0 => Ok(Outline { content, blocks: n }),
         bytes => Err(fault(FrameFault::Trailing { bytes }, rest.offset())),
     }
 }
@@ -285,15 +294,16 @@ pub(crate) fn content_size(stream: Input<'_>) -> u64 {
     header(&mut input).ok().and_then(|header| header.content).unwrap_or(0)
 }
 
-/// A copy of `frame` with its window cut to what libzstd takes, where the header asks for more.
+/// A copy of `frame` in `copy` with its window cut to what libzstd takes, where the header asks for more.
 ///
 /// A decode in one shot needs no window, and blocks of such frames are bounded by 128 KiB whatever it is.
-pub(crate) fn narrowed(frame: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn narrowed<'a>(frame: &[u8], copy: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let (&descriptor, &window) = (frame.get(4)?, frame.get(5)?);
     if descriptor & 0x20 != 0 || 10 + (window >> 3) <= WINDOW_LOG_MAX {
         return None;
     }
-    let mut copy = frame.to_vec();
+    copy.clear();
+    copy.extend_from_slice(frame);
     copy[5] = (WINDOW_LOG_MAX - 10) << 3;
     Some(copy)
 }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tilekern::deltacel::Decoder;
+use tilekern::deltacel::{Decoder, Tile};
 use tilekern::kernels::Kernels;
+use tilekern::{ErrorKind, Unsupported};
 
 /// The folder that holds the corpora: `TILEKERN_FIXTURES`, else `../shared` beside the checkout.
 pub fn fixtures() -> PathBuf {
@@ -26,14 +27,26 @@ fn required() -> bool {
 ///
 /// Without the corpus there is one test: ignored, or failing where `TILEKERN_REQUIRE_FIXTURES` is set.
 pub fn run(folder: &str, list: impl FnOnce(&Path) -> Vec<Trial>) -> ! {
+    run_with(Vec::new(), folder, list)
+}
+
+/// As [`run`], behind trials that need no corpus.
+pub fn run_with(mut trials: Vec<Trial>, folder: &str, list: impl FnOnce(&Path) -> Vec<Trial>) -> ! {
     let arguments = Arguments::from_args();
     let corpus = fixtures().join(folder);
-    let trials = if corpus.is_dir() {
-        list(&corpus)
+    if cfg!(target_endian = "big") {
+        let refused = || match Tile::open(&[]) {
+            Err(error) if error.kind() == ErrorKind::Unsupported(Unsupported::BigEndianHost) => Ok(()),
+            other => Err(format!("not refused by a big-endian host: {other:?}").into()),
+        };
+        trials = vec![Trial::test("tiles are refused", refused)];
+    } else if corpus.is_dir() {
+        trials.extend(list(&corpus));
     } else {
         let message = format!("no corpus at {}; set TILEKERN_FIXTURES", corpus.display());
-        vec![Trial::test(format!("corpus {folder}"), move || Err(Failed::from(message))).with_ignored_flag(!required())]
-    };
+        let missing = Trial::test(format!("corpus {folder}"), move || Err(Failed::from(message)));
+        trials.push(missing.with_ignored_flag(!required()));
+    }
     libtest_mimic::run(&arguments, trials).exit()
 }
 

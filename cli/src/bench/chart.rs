@@ -36,11 +36,11 @@ pub fn svg(report: &Report) -> String {
     for (i, (name, ns, colour)) in bars.iter().enumerate() {
         let y = 56.0 + BAR * i as f64;
         let length = (WIDTH * ns / longest).max(1.0);
-        _ = write!(
+        _ = writeln!(
             svg,
             "<text x=\"{:.0}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\
              <rect x=\"{LEFT}\" y=\"{y:.1}\" width=\"{length:.1}\" height=\"{:.1}\" fill=\"{colour}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{ns:.3}</text>\n",
+             <text x=\"{:.1}\" y=\"{:.1}\">{ns:.3}</text>",
             LEFT - 8.0,
             y + 13.0,
             escape(name),

@@ -22,38 +22,14 @@ pub fn write(
     failed: impl Fn(io::Error) -> Stop,
 ) -> Result<u64, Stop> {
     let mut npz = Npz { zip: ZipWriter::new(file), compress, failed };
-    npz.array("format", "|S3", None, 3)?;
-    npz.values(b"csr")?;
-    npz.array("shape", "<i8", Some(2), 16)?;
-    npz.values(&[selection.n_cells(), selection.n_genes().into()])?;
-
-    let bounds = selection.n_cells() + 1;
-    npz.array("indptr", "<i8", Some(bounds), 8 * bounds)?;
-    npz.values(&[0u64])?;
-    let mut nnz = 0;
-    let mut ends = Vec::new();
-    selection.each(|tile, cells| {
-        let first = tile.indptr(cells.start);
-        let end = |cell| nnz + (tile.indptr(cell) - first).unsigned_abs();
-        ends.clear();
-        ends.extend((cells.start + 1..=cells.end).map(end));
-        nnz = ends.last().copied().unwrap_or(nnz);
-        npz.values(&ends)
-    })?;
-
-    let mut csr = Csr::<i32>::new();
-    npz.array("indices", "<i4", Some(nnz), 4 * nnz)?;
-    selection.each(|tile, cells| {
-        selection.decoder.decode_indices(tile, cells, &mut csr)?;
-        npz.values(csr.indices())
-    })?;
-    npz.array("data", "<i4", Some(nnz), 4 * nnz)?;
-    selection.each(|tile, cells| {
-        selection.decoder.decode_cells(tile, cells, &mut csr)?;
-        npz.values(csr.values())
-    })?;
-    npz.zip.finish().map_err(|e| (npz.failed)(e.into()))?;
-    Ok(nnz)
+    match npz.arrays(selection) {
+        Ok(nnz) => npz.zip.finish().map(|_| nnz).map_err(|e| (npz.failed)(e.into())),
+        Err(stop) => {
+            // Dropped, it would finish the archive, and print where that fails too.
+            std::mem::forget(npz.zip);
+            Err(stop)
+        }
+    }
 }
 
 struct Npz<W: Write + Seek, F> {
@@ -63,6 +39,41 @@ struct Npz<W: Write + Seek, F> {
 }
 
 impl<W: Write + Seek, F: Fn(io::Error) -> Stop> Npz<W, F> {
+    /// All arrays of the matrix.
+    fn arrays(&mut self, selection: &Selection<'_>) -> Result<u64, Stop> {
+        self.array("format", "|S3", None, 3)?;
+        self.values(b"csr")?;
+        self.array("shape", "<i8", Some(2), 16)?;
+        self.values(&[selection.n_cells(), selection.n_genes().into()])?;
+
+        let bounds = selection.n_cells() + 1;
+        self.array("indptr", "<i8", Some(bounds), 8 * bounds)?;
+        self.values(&[0u64])?;
+        let mut nnz = 0;
+        let mut ends = Vec::new();
+        selection.each(|tile, cells| {
+            let first = tile.indptr(cells.start);
+            let end = |cell| nnz + (tile.indptr(cell) - first).unsigned_abs();
+            ends.clear();
+            ends.extend((cells.start + 1..=cells.end).map(end));
+            nnz = ends.last().copied().unwrap_or(nnz);
+            self.values(&ends)
+        })?;
+
+        let mut csr = Csr::<i32>::new();
+        self.array("indices", "<i4", Some(nnz), 4 * nnz)?;
+        selection.each(|tile, cells| {
+            selection.decoder.decode_indices(tile, cells, &mut csr)?;
+            self.values(csr.indices())
+        })?;
+        self.array("data", "<i4", Some(nnz), 4 * nnz)?;
+        selection.each(|tile, cells| {
+            selection.decoder.decode_cells(tile, cells, &mut csr)?;
+            self.values(csr.values())
+        })?;
+        Ok(nnz)
+    }
+
     /// Starts an array: its member of the archive and its npy header. Without a length it is a single value.
     fn array(&mut self, name: &str, dtype: &str, len: Option<u64>, bytes: u64) -> Result<(), Stop> {
         let method = if self.compress { CompressionMethod::Deflated } else { CompressionMethod::Stored };

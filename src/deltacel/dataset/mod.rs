@@ -273,10 +273,7 @@ impl Dataset {
             buffer.fill(start, end)?;
         }
         let tile = Tile::read_header(buffer.bytes())?;
-        for n in chunks {
-            let chunk = tile.chunk(n);
-            streams.iter().try_for_each(|&stream| tile.check_stream(n, &chunk, stream))?;
-        }
+        tile.check_streams(chunks, streams)?;
         Ok(tile)
     }
 

@@ -16,10 +16,17 @@ pub struct Reader<'a, T: Count> {
     decoder: &'a Decoder,
     tiles: Pool<TileBuffer>,
     spans: Pool<Csr<T>>,
+    gathers: Pool<Gather<T>>,
 }
 
 /// Things that no thread uses at the moment. The lock is held only while one is taken or put back.
 struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T> Default for Pool<T> {
+    fn default() -> Pool<T> {
+        Pool(Mutex::default())
+    }
+}
 
 impl<T: Default> Pool<T> {
     fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
@@ -28,6 +35,11 @@ impl<T: Default> Pool<T> {
         let result = work(&mut thing);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(thing);
         result
+    }
+
+    /// All of them, while no thread uses one.
+    fn idle(&mut self) -> &mut [T] {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -40,20 +52,43 @@ struct Request {
     at: usize,
 }
 
-/// The rows that one chunk gives, each cell once, in order.
-struct Piece<'a, T> {
-    requests: &'a [Request],
-    /// Row `i` is `bounds[i] .. bounds[i + 1]`.
-    bounds: Vec<usize>,
+/// What one call for a list of rows needs besides its results.
+struct Gather<T> {
+    requests: Vec<Request>,
+    arenas: Pool<Arena<T>>,
+    sources: Vec<Row>,
+}
+
+/// Rows that a thread has decoded, one behind the other.
+struct Arena<T> {
     indices: Vec<i32>,
     values: Vec<T>,
-    /// Inexact counts, those of a repeated cell counted as often as it is asked for.
-    inexact: usize,
+    /// Each row that was asked for: its row in the results, and its nonzeros here.
+    rows: Vec<(usize, Range<usize>)>,
+}
+
+/// Nonzeros in an arena.
+#[derive(Clone, Default)]
+struct Row {
+    arena: usize,
+    nonzeros: Range<usize>,
+}
+
+impl<T> Default for Gather<T> {
+    fn default() -> Gather<T> {
+        Gather { requests: Vec::new(), arenas: Pool::default(), sources: Vec::new() }
+    }
+}
+
+impl<T> Default for Arena<T> {
+    fn default() -> Arena<T> {
+        Arena { indices: Vec::new(), values: Vec::new(), rows: Vec::new() }
+    }
 }
 
 /// A run of rows of the results, and where they come from.
 struct Block<'a, T> {
-    rows: &'a [(usize, usize)],
+    rows: &'a [Row],
     indices: &'a mut [i32],
     values: &'a mut [T],
 }
@@ -73,7 +108,7 @@ struct Stretch<'a, T> {
 
 impl<'a, T: Count> Reader<'a, T> {
     pub(super) fn new(dataset: &'a Dataset, decoder: &'a Decoder) -> Reader<'a, T> {
-        Reader { dataset, decoder, tiles: Pool(Mutex::default()), spans: Pool(Mutex::default()) }
+        Reader { dataset, decoder, tiles: Pool::default(), spans: Pool::default(), gathers: Pool::default() }
     }
 
     /// Decodes cells by their global numbers, in any order, with repeats; `out` has a row for each in that order.
@@ -93,29 +128,44 @@ impl<'a, T: Count> Reader<'a, T> {
             let (found, max) = (cells[index].into(), i128::from(manifest.n_cells) - 1);
             return Err(Error::new(ErrorKind::OutOfRange { found, min: 0, max }, Part::Cells).index(index as u64));
         }
-        let mut requests: Vec<Request> = cells.iter().enumerate().map(|(at, &cell)| Request { cell, at }).collect();
-        requests.sort_unstable();
-        let size = manifest.tile_size;
-        let tiles: Vec<&[Request]> = requests.chunk_by(|a, b| a.cell / size == b.cell / size).collect();
+        self.gathers.with(|gather| {
+            let Gather { requests, arenas, sources } = gather;
+            requests.clear();
+            requests.extend(cells.iter().enumerate().map(|(at, &cell)| Request { cell, at }));
+            requests.sort_unstable();
+            for arena in arenas.idle() {
+                arena.indices.clear();
+                arena.values.clear();
+                arena.rows.clear();
+            }
+            let size = manifest.tile_size;
+            let tiles: Vec<&[Request]> = requests.chunk_by(|a, b| a.cell / size == b.cell / size).collect();
 
-        let nnz = AtomicU64::new(0);
-        let found = self.decoder.map(tiles, |requests| self.rows_of_tile(requests, cells.len(), &nnz));
-        // Every tile that could be opened has added its part, so this does not depend on who was first.
-        self.check_output(cells.len() as u64, nnz.into_inner())?;
-        let pieces: Vec<Piece<'_, T>> =
-            found.into_iter().collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-        Ok(self.assemble(cells.len(), &pieces, out))
+            let nnz = AtomicU64::new(0);
+            let split = self.split(tiles.len());
+            let rows_of_tile = |requests: &[Request]| self.rows_of_tile(requests, cells.len(), &nnz, arenas, split);
+            let found = self.decoder.map(tiles, rows_of_tile);
+            // Every tile that could be opened has added its part, so this does not depend on who was first.
+            self.check_output(cells.len() as u64, nnz.into_inner())?;
+            let inexact = found.into_iter().sum::<Result<usize, Error>>()?;
+            let nnz = self.assemble(cells.len(), arenas.idle(), sources, out);
+            Ok(Decoded { cells: cells.len(), nnz, inexact })
+        })
     }
 
     /// Decodes the rows of one tile, unless all results together turn out to be too large.
-    fn rows_of_tile<'r>(
+    ///
+    /// Returns the number of inexact counts, those of a repeated cell counted as often as it is asked for.
+    fn rows_of_tile(
         &self,
-        requests: &'r [Request],
+        requests: &[Request],
         n_cells: usize,
         nnz: &AtomicU64,
-    ) -> Result<Vec<Piece<'r, T>>, Error> {
+        arenas: &Pool<Arena<T>>,
+        split: bool,
+    ) -> Result<usize, Error> {
         let size = self.dataset.manifest.tile_size;
-        let Ok(n) = u32::try_from(requests[0].cell / size) else { return Ok(Vec::new()) };
+        let Ok(n) = u32::try_from(requests[0].cell / size) else { return Ok(0) };
         // Once the tile is open its indptr is in memory, and so a row's number fits.
         let row = |request: &Request| usize::try_from(request.cell % size).unwrap_or(usize::MAX);
         self.with_tile(|buffer| {
@@ -138,66 +188,65 @@ impl<'a, T: Count> Reader<'a, T> {
             let add = |sum: u64| Some(sum.saturating_add(these));
             let before = nnz.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap_or(u64::MAX);
             if self.check_output(n_cells as u64, before.saturating_add(these)).is_err() {
-                return Ok(Vec::new());
+                return Ok(0);
             }
-            let pieces = self.decoder.map(of_chunks(&tile), |(_, requests)| self.rows_of_chunk(&tile, requests, row));
-            pieces.into_iter().collect::<Result<_, _>>().map_err(|error| self.dataset.in_tile(n, error))
+            let rows_of_chunk =
+                |(_, requests): (u32, &[Request])| arenas.with(|arena| self.rows_of_chunk(&tile, requests, row, arena));
+            let inexact: Vec<_> = match split {
+                true => self.decoder.map(of_chunks(&tile), rows_of_chunk),
+                false => of_chunks(&tile).into_iter().map(rows_of_chunk).collect(),
+            };
+            inexact.into_iter().sum::<Result<usize, Error>>().map_err(|error| self.dataset.in_tile(n, error))
         })
     }
 
     /// Decodes the rows of one chunk: at once from the first to the last, if that gives what each row alone would.
-    fn rows_of_chunk<'r>(
+    fn rows_of_chunk(
         &self,
         tile: &Tile<'_>,
-        requests: &'r [Request],
+        requests: &[Request],
         row: impl Fn(&Request) -> usize,
-    ) -> Result<Piece<'r, T>, Error> {
+        arena: &mut Arena<T>,
+    ) -> Result<usize, Error> {
         let (first, last) = (row(&requests[0]), row(&requests[requests.len() - 1]));
-        let cells = requests.chunk_by(|a, b| a.cell == b.cell).map(|same| (row(&same[0]), same.len()));
-        let nnz = cells.clone().map(|(row, _)| usize::try_from(row_len(tile, row)).unwrap_or(0)).sum();
-        let mut piece = Piece {
-            requests,
-            bounds: vec![0],
-            indices: Vec::with_capacity(nnz),
-            values: Vec::with_capacity(nnz),
-            inexact: 0,
-        };
         self.spans.with(|span| {
             let whole = self.decoder.decode_cells(tile, first..last + 1, span);
             // A fault, or a count that the type does not hold, may be in a row between, which nobody asked for.
             let by_row = !whole.is_ok_and(|decoded| decoded.inexact == 0);
-            for (row, times) in cells {
+            let mut inexact = 0;
+            for same in requests.chunk_by(|a, b| a.cell == b.cell) {
+                let row = row(&same[0]);
                 let mut at = row - first;
                 if by_row {
-                    piece.inexact += times * self.decoder.decode_cells(tile, row..row + 1, span)?.inexact;
+                    inexact += same.len() * self.decoder.decode_cells(tile, row..row + 1, span)?.inexact;
                     at = 0;
                 }
                 let from = usize::try_from(span.indptr()[at]).unwrap_or(0);
                 let to = usize::try_from(span.indptr()[at + 1]).unwrap_or(0);
-                piece.indices.extend_from_slice(&span.indices()[from..to]);
-                piece.values.extend_from_slice(&span.values()[from..to]);
-                piece.bounds.push(piece.indices.len());
+                let start = arena.indices.len();
+                arena.indices.extend_from_slice(&span.indices()[from..to]);
+                arena.values.extend_from_slice(&span.values()[from..to]);
+                arena.rows.extend(same.iter().map(|request| (request.at, start..arena.indices.len())));
             }
-            Ok(piece)
+            Ok(inexact)
         })
     }
 
-    /// Puts the rows of all pieces where they were asked for.
-    fn assemble(&self, n_cells: usize, pieces: &[Piece<'_, T>], out: &mut Csr<T>) -> Decoded {
-        let mut sources = vec![(0, 0); n_cells];
-        for (p, piece) in pieces.iter().enumerate() {
-            for (row, same) in piece.requests.chunk_by(|a, b| a.cell == b.cell).enumerate() {
-                for request in same {
-                    sources[request.at] = (p, row);
-                }
+    /// Puts all rows where they were asked for. Returns the number of nonzeros.
+    fn assemble(&self, n_cells: usize, arenas: &[Arena<T>], sources: &mut Vec<Row>, out: &mut Csr<T>) -> usize {
+        sources.clear();
+        sources.resize(n_cells, Row::default());
+        for (n, arena) in arenas.iter().enumerate() {
+            for (at, nonzeros) in &arena.rows {
+                sources[*at] = Row { arena: n, nonzeros: nonzeros.clone() };
             }
         }
         out.n_genes = self.dataset.n_genes();
         out.indptr.resize(n_cells + 1);
-        let mut nnz = 0;
         out.indptr[0] = 0;
-        for (bound, &(p, row)) in out.indptr[1..].iter_mut().zip(&sources) {
-            nnz += pieces[p].bounds[row + 1] - pieces[p].bounds[row];
+        let mut nnz = 0;
+        for (bound, row) in out.indptr[1..].iter_mut().zip(&*sources) {
+            nnz += row.nonzeros.len();
             *bound = i64::try_from(nnz).unwrap_or(i64::MAX); // all of it lies in memory
         }
         out.indices.resize(nnz);
@@ -205,9 +254,8 @@ impl<'a, T: Count> Reader<'a, T> {
 
         let (mut indices, mut values) = (&mut out.indices[..], &mut out.values[..]);
         let per_block = n_cells.div_ceil(4 * self.decoder.threads()).max(64);
-        let blocks = sources.chunks(per_block).zip(out.indptr.chunks(per_block)).zip(out.indptr[1..].chunks(per_block));
-        let blocks = blocks.map(|((rows, starts), ends)| {
-            let len = usize::try_from(ends[rows.len() - 1] - starts[0]).unwrap_or(0);
+        let blocks = sources.chunks(per_block).map(|rows| {
+            let len = rows.iter().map(|row| row.nonzeros.len()).sum();
             Block {
                 rows,
                 indices: indices.split_off_mut(..len).unwrap_or_default(),
@@ -215,16 +263,15 @@ impl<'a, T: Count> Reader<'a, T> {
             }
         });
         self.decoder.map(blocks.collect(), |mut block: Block<'_, T>| {
-            for &(p, row) in block.rows {
-                let piece = &pieces[p];
-                let from = piece.bounds[row]..piece.bounds[row + 1];
-                let indices = block.indices.split_off_mut(..from.len()).unwrap_or_default();
-                indices.copy_from_slice(&piece.indices[from.clone()]);
-                let values = block.values.split_off_mut(..from.len()).unwrap_or_default();
-                values.copy_from_slice(&piece.values[from]);
+            for Row { arena, nonzeros } in block.rows {
+                let Some(arena) = arenas.get(*arena) else { continue }; // every row has one: its chunk was decoded
+                let indices = block.indices.split_off_mut(..nonzeros.len()).unwrap_or_default();
+                indices.copy_from_slice(&arena.indices[nonzeros.clone()]);
+                let values = block.values.split_off_mut(..nonzeros.len()).unwrap_or_default();
+                values.copy_from_slice(&arena.values[nonzeros.clone()]);
             }
         });
-        Decoded { cells: n_cells, nnz, inexact: pieces.iter().map(|piece| piece.inexact).sum() }
+        nnz
     }
 
     /// Decodes the cells of a range of global numbers, straight into `out`.
@@ -286,7 +333,8 @@ impl<'a, T: Count> Reader<'a, T> {
             before += nnz;
             job
         });
-        let decoded = self.decoder.map(jobs.collect(), |job| self.decode_stretch(job));
+        let split = self.split(stretches.len());
+        let decoded = self.decoder.map(jobs.collect(), |job| self.decode_stretch(job, split));
         decoded.into_iter().try_fold(Decoded::default(), |sum, decoded| {
             let decoded = decoded?;
             Ok(Decoded {
@@ -332,7 +380,7 @@ impl<'a, T: Count> Reader<'a, T> {
         self.dataset.tile_for(tile, |tile| tile.chunks_of(cells.clone()).collect(), buffer)
     }
 
-    fn decode_stretch(&self, job: Stretch<'_, T>) -> Result<Decoded, Error> {
+    fn decode_stretch(&self, job: Stretch<'_, T>, split: bool) -> Result<Decoded, Error> {
         self.with_tile(|buffer| {
             let tile = match job.opened {
                 Some(tile) => tile,
@@ -341,7 +389,7 @@ impl<'a, T: Count> Reader<'a, T> {
             self.spans.with(|span| {
                 span.indptr.resize(job.cells.len() + 1);
                 let out = CsrMut { indptr: &mut span.indptr, indices: job.indices, values: Some(job.values) };
-                let decoded = self.decoder.decode_into(&tile, job.cells, out);
+                let decoded = self.decoder.decode_with(&tile, job.cells, out, split);
                 let before = i64::try_from(job.before).unwrap_or(i64::MAX);
                 for (bound, own) in job.indptr.iter_mut().zip(&span.indptr[1..]) {
                     *bound = before + own;
@@ -349,6 +397,12 @@ impl<'a, T: Count> Reader<'a, T> {
                 decoded.map_err(|error| self.dataset.in_tile(job.tile, error))
             })
         })
+    }
+
+    /// Whether threads share the chunks of a tile, too. Where there are tiles enough they do not: a thread that waits for
+    /// others would take up the next tile, and more tiles would be in memory than there are threads.
+    fn split(&self, tiles: usize) -> bool {
+        tiles < 2 * self.decoder.threads()
     }
 
     /// Lends a buffer for a tile; the tile's object is closed afterwards.

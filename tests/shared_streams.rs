@@ -1,0 +1,89 @@
+//! Streams may share bytes, but not so that reading a tile takes time out of proportion to its size.
+#![cfg(target_endian = "little")]
+
+#[allow(dead_code)] // other tests use the rest
+#[path = "../fuzz/src/build.rs"]
+mod build;
+
+use std::time::{Duration, Instant};
+
+use build::{Draft, Piece, block_header, frame_header, planes, raw_frame};
+use tilekern::deltacel::{Csr, Decoder, Tile, trace, verify};
+use tilekern::{Error, ErrorKind, FrameFault, Limits, Part, Stream};
+
+/// Chunks of one cell each that share their frames; so many more without cells share a frame of their own.
+fn tile(full: u64, empty: u64, empty_frame: &[u8]) -> Vec<u8> {
+    let mut draft = Draft { n_genes: 9, bounds: vec![0], shared: true, ..Draft::default() };
+    for n in 0..full {
+        let frames = [raw_frame(&planes(&[0, 3, 1])), raw_frame(&planes(&[7, 8, 9])), Vec::new(), Vec::new()];
+        draft.chunks.push(Piece { cells: n..n + 1, nonzeros: 3 * n..3 * n + 3, frames });
+        draft.bounds.push(3 * n + 3);
+    }
+    for _ in 0..empty {
+        let frames = [empty_frame.to_vec(), empty_frame.to_vec(), Vec::new(), Vec::new()];
+        draft.chunks.push(Piece { cells: full..full, nonzeros: 3 * full..3 * full, frames });
+    }
+    draft.write()
+}
+
+/// A frame without content of so many blocks.
+fn blocks(n: u64) -> Vec<u8> {
+    let mut frame = frame_header(0);
+    frame.extend((1..=n).flat_map(|i| block_header(0, 0, i == n)));
+    frame
+}
+
+#[test]
+fn many_chunks_may_share_a_frame() {
+    let bytes = tile(500, 500, &raw_frame(&[]));
+    let decoder = Decoder::new().unwrap();
+    let mut csr = Csr::<i32>::new();
+    decoder.decode(&Tile::open(&bytes).unwrap(), &mut csr).unwrap();
+    assert_eq!((csr.n_cells(), csr.indices()), (500, &[0, 3, 4].repeat(500)[..]));
+    assert!(verify(&bytes, &decoder).is_empty());
+    assert!(trace(&bytes, None, &Limits::default()).fault.is_none());
+}
+
+/// Walked for each chunk anew, these would be two billion blocks.
+#[test]
+fn walks_over_shared_blocks_are_bounded() {
+    let start = Instant::now();
+    let bytes = tile(1, 5000, &blocks(200_000));
+    let max = bytes.len() as u64 / 3;
+    let error = Tile::open(&bytes).unwrap_err();
+    let kind = ErrorKind::Frame(FrameFault::Overlap { max });
+    // The second walk over the frame is one too many.
+    assert_eq!((error.kind(), error.part()), (kind, Part::Chunk(1, Stream::Vals)), "{error}");
+    let faults = verify(&bytes, &Decoder::new().unwrap());
+    assert_eq!(faults.first().map(Error::to_string), Some(error.to_string()));
+    let limits = Limits::default().with_output_bytes(1 << 30);
+    assert_eq!(trace(&bytes, None, &limits).fault.map(|fault| fault.to_string()), Some(error.to_string()));
+    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+}
+
+/// The last chunk's frames decode for nobody who asks for cells, but the tile as a whole is unsound.
+#[test]
+fn frames_of_chunks_without_cells_are_decoded_with_the_whole() {
+    let mut wrong = blocks(1);
+    wrong[4] |= 4; // a checksum, which is not that of no bytes
+    wrong.extend([1, 2, 3, 4]);
+    let bytes = tile(3, 1, &wrong);
+    let decoder = Decoder::new().unwrap();
+    let tile = Tile::open(&bytes).unwrap();
+    let mut csr = Csr::<i32>::new();
+    let error = decoder.decode(&tile, &mut csr).unwrap_err();
+    assert_eq!((error.kind(), error.part()), (ErrorKind::Frame(FrameFault::Corrupt), Part::Chunk(3, Stream::Gaps)));
+    decoder.decode_cells(&tile, 0..3, &mut csr).unwrap();
+    assert_eq!(csr.nnz(), 9);
+    assert_eq!(verify(&bytes, &decoder).len(), 2);
+}
+
+#[test]
+fn steps_of_a_trace_are_limited() {
+    let bytes = tile(1, 1, &blocks(10_000));
+    assert!(trace(&bytes, None, &Limits::default()).fault.is_none());
+    let trace = trace(&bytes, None, &Limits::default().with_output_bytes(1 << 20));
+    let fault = trace.fault.unwrap();
+    assert!(matches!(fault.kind(), ErrorKind::LimitExceeded { .. }), "{fault}");
+    assert!(trace.steps.len() < 10_000);
+}
