@@ -66,16 +66,12 @@ fn wrong_gaps<const LAST: u64, const REPEATED: bool>(
     for (i, out) in out.iter_mut().enumerate() {
         *out = ASTRAY[i % ASTRAY.len()];
     }
-    let mut seen = GapsSeen::default();
-    (seen.last, seen.repeated) = (LAST, REPEATED);
-    seen
+    GapsSeen { last: LAST, repeated: REPEATED }
 }
 
 fn wrong_counts<const ZERO: bool>(_: &[u8], _: &[u8], out: &mut [i32], _: Store) -> CountsSeen {
     out.fill(-7);
-    let mut seen = CountsSeen::default();
-    seen.zero = ZERO;
-    seen
+    CountsSeen { zero: ZERO }
 }
 
 fn wrong_add(out: &mut [i32], _: i32) {

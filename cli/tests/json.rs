@@ -127,6 +127,8 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output]]),
         ("`tilekern trace`", 0, &[&["trace", &a], &["trace", &none]]),
         ("`tilekern trace`", 1, &[&["trace", &damaged]]),
+        ("`tilekern bench`", 0, &[&["bench", &a, "--rounds", "1", "--quiet"]]),
+        ("`tilekern demo`", 0, &[&["demo", "--quiet"]]),
     ];
     let schemas = schemas();
     let mut seen: BTreeMap<&str, Vec<String>> = BTreeMap::new();

@@ -139,8 +139,11 @@ fn text(n_genes: u32, tile_size: usize, cells: &[Vec<Vec<(i32, i32)>>], tiles: &
 const N_GENES: u32 = 200_000;
 const TILE_SIZE: usize = 8;
 
+/// Gene and count of each nonzero, cell by cell.
+type Cells = Vec<Vec<(i32, i32)>>;
+
 /// A dataset of 21 cells in three tiles, and those cells.
-static SOUND: LazyLock<(Store, Vec<Vec<(i32, i32)>>)> = LazyLock::new(|| {
+static SOUND: LazyLock<(Store, Cells)> = LazyLock::new(|| {
     let cells: Vec<Vec<(i32, i32)>> = (0..21u8)
         .map(|cell| {
             let mut gene = -1;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use super::chunk::ENTRY_LEN;
 use super::csr::CsrView;
-use super::header::{HEADER_LEN, Header};
+use super::header::{HEADER_LEN, Header, MAX_GENES};
 use super::profile::{Framer, Profile};
 use crate::error::{Error, ErrorKind, Part};
 
@@ -75,6 +75,7 @@ pub struct EncodeReport {
 
 /// Settings of an [`Encoder`].
 #[derive(Clone, Debug, Default)]
+#[must_use]
 pub struct EncoderBuilder {
     profile: Profile,
     chunks: Chunks,
@@ -84,21 +85,18 @@ pub struct EncoderBuilder {
 
 impl EncoderBuilder {
     /// How frames are made.
-    #[must_use]
     pub fn profile(mut self, profile: Profile) -> EncoderBuilder {
         self.profile = profile;
         self
     }
 
     /// How the tile is cut.
-    #[must_use]
     pub fn chunks(mut self, chunks: Chunks) -> EncoderBuilder {
         self.chunks = chunks;
         self
     }
 
     /// How many exceptions are taken.
-    #[must_use]
     pub fn exceptions(mut self, exceptions: ExceptionPolicy) -> EncoderBuilder {
         self.exceptions = exceptions;
         self
@@ -107,7 +105,6 @@ impl EncoderBuilder {
     /// Threads to use: 0 for those of rayon's current pool, 1 for the calling thread alone. The tile is the same.
     ///
     /// Without the feature `parallel` it is always the calling thread.
-    #[must_use]
     pub fn threads(mut self, threads: usize) -> EncoderBuilder {
         self.threads = threads;
         self
@@ -343,8 +340,8 @@ impl Worker {
 pub(super) fn check(matrix: &CsrView<'_>, starts: &mut Vec<usize>) -> Result<EncodeReport, Error> {
     let &CsrView { n_genes, indptr, indices, values } = matrix;
     let bad = |kind, part| Err(Error::new(kind, part));
-    if n_genes == 0 || n_genes > 1 << 31 {
-        let kind = ErrorKind::OutOfRange { found: n_genes.into(), min: 1, max: 1 << 31 };
+    if n_genes == 0 || n_genes > MAX_GENES {
+        let kind = ErrorKind::OutOfRange { found: n_genes.into(), min: 1, max: MAX_GENES.into() };
         return bad(kind, Part::Matrix("number of genes"));
     }
     let (&[first, ..], &[.., last]) = (indptr, indptr) else {
@@ -508,8 +505,6 @@ impl Spans {
 mod tests {
     use super::*;
 
-    const MAX_GENES: u32 = 1 << 31;
-
     /// A matrix that owns its arrays.
     #[derive(Clone, Debug, PartialEq)]
     struct Matrix {
@@ -618,5 +613,18 @@ mod tests {
             None,
             "matrix, number of counts: is 1 where the rest of the object implies 2",
         );
+    }
+
+    #[test]
+    fn a_chunk_has_fewer_than_2_to_the_32_nonzeros() {
+        let half = 1usize << 31;
+        let starts = [0, half, 2 * half];
+        let error = cut(&starts, Chunks::Count(1)).unwrap_err();
+        let kind = ErrorKind::OutOfRange { found: 1 << 32, min: 0, max: u32::MAX.into() };
+        assert_eq!((error.kind(), error.part()), (kind, Part::ChunkEntry(0, "nonzeros")));
+        assert!(error.to_string().ends_with("(ask for more chunks)"), "{error}");
+        assert_eq!(cut(&starts, Chunks::Count(2)).unwrap(), [0..1, 1..2]);
+        assert!(cut(&[0, half, 2 * half - 1], Chunks::Count(1)).is_ok());
+        assert_eq!(cut(&starts, Chunks::Auto).unwrap(), [0..1, 1..2]);
     }
 }

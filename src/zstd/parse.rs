@@ -194,6 +194,10 @@ mod tests {
 
     use super::*;
 
+    fn byte(n: u32) -> u8 {
+        n.to_le_bytes()[0]
+    }
+
     fn cheapest(shortest: usize, strings: u32, passes: u32, nanosecond: i32) -> Parse {
         Parse::Cheapest { depth: Depth { shortest, strings }, passes, nanosecond: Nanosecond(nanosecond) }
     }
@@ -254,7 +258,7 @@ mod tests {
                 let steps = parser.parse(&content, border, parse).unwrap().to_vec();
                 prop_assert_eq!(apply(&steps, &content), &content[..]);
                 prop_assert!([border, content.len()].iter().all(|&at| at == 0 || ends(&steps).contains(&at)));
-                prop_assert_eq!(steps.len() > 0, content.len() > 0);
+                prop_assert_eq!(steps.is_empty(), content.is_empty());
                 let again = parser.parse(&content, border, parse).unwrap();
                 prop_assert!(again.iter().map(raw).eq(steps.iter().map(raw)), "another parse the second time");
             }
@@ -267,7 +271,7 @@ mod tests {
 
     #[test]
     fn blocks_are_equal_and_bounded() {
-        let content: Vec<u8> = (0..700_001u32).map(|n| (n.wrapping_mul(n) >> 9) as u8 & 3).collect();
+        let content: Vec<u8> = (0..700_001u32).map(|n| byte(n.wrapping_mul(n) >> 9) & 3).collect();
         let mut parser = Parser::default();
         for parse in [cheapest(6, 8, 1, 300), Parse::Greedy] {
             let steps = parser.parse(&content, 300_000, parse).unwrap();
@@ -279,7 +283,7 @@ mod tests {
     #[test]
     fn time_costs_bytes() {
         // Words of 4 to 11 bytes in some order: matches everywhere, none of them long.
-        let words: Vec<u8> = (0..60_000usize).map(|n| (n * n / 7 % 251) as u8).collect();
+        let words: Vec<u8> = (0..60_000).map(|n: u32| byte(n * n / 7 % 251)).collect();
         let mut state = 1u32;
         let mut content = Vec::new();
         while content.len() < 100_000 {
