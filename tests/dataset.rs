@@ -1,5 +1,6 @@
 //! Datasets that these tests write themselves: rows against a dense model, damage, odd files, failing stores.
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small numbers of the tests' own
+#![cfg(target_endian = "little")]
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

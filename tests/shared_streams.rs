@@ -5,8 +5,6 @@
 #[path = "../fuzz/src/build.rs"]
 mod build;
 
-use std::time::{Duration, Instant};
-
 use build::{Draft, Piece, block_header, frame_header, planes, raw_frame};
 use tilekern::deltacel::{Csr, Decoder, Tile, trace, verify};
 use tilekern::{Error, ErrorKind, FrameFault, Limits, Part, Stream};
@@ -20,7 +18,7 @@ fn tile(full: u64, empty: u64, empty_frame: &[u8]) -> Vec<u8> {
         draft.bounds.push(3 * n + 3);
     }
     for _ in 0..empty {
-        let frames = [empty_frame.to_vec(), empty_frame.to_vec(), Vec::new(), Vec::new()];
+        let frames = [empty_frame.to_vec(), raw_frame(&[]), Vec::new(), Vec::new()];
         draft.chunks.push(Piece { cells: full..full, nonzeros: 3 * full..3 * full, frames });
     }
     draft.write()
@@ -44,21 +42,18 @@ fn many_chunks_may_share_a_frame() {
     assert!(trace(&bytes, None, &Limits::default()).fault.is_none());
 }
 
-/// Walked for each chunk anew, these would be two billion blocks.
+/// Walked for each chunk anew, the blocks would be two hundred times those that the tile has.
 #[test]
 fn walks_over_shared_blocks_are_bounded() {
-    let start = Instant::now();
-    let bytes = tile(1, 5000, &blocks(200_000));
+    let bytes = tile(1, 200, &blocks(20_000));
     let max = bytes.len() as u64 / 3;
     let error = Tile::open(&bytes).unwrap_err();
     let kind = ErrorKind::Frame(FrameFault::Overlap { max });
     // The second walk over the frame is one too many.
-    assert_eq!((error.kind(), error.part()), (kind, Part::Chunk(1, Stream::Vals)), "{error}");
+    assert_eq!((error.kind(), error.part()), (kind, Part::Chunk(2, Stream::Gaps)), "{error}");
     let faults = verify(&bytes, &Decoder::new().unwrap());
     assert_eq!(faults.first().map(Error::to_string), Some(error.to_string()));
-    let limits = Limits::default().with_output_bytes(1 << 30);
-    assert_eq!(trace(&bytes, None, &limits).fault.map(|fault| fault.to_string()), Some(error.to_string()));
-    assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    assert_eq!(trace(&bytes, None, &Limits::default()).fault.map(|fault| fault.to_string()), Some(error.to_string()));
 }
 
 /// The last chunk's frames decode for nobody who asks for cells, but the tile as a whole is unsound.
@@ -75,7 +70,7 @@ fn frames_of_chunks_without_cells_are_decoded_with_the_whole() {
     assert_eq!((error.kind(), error.part()), (ErrorKind::Frame(FrameFault::Corrupt), Part::Chunk(3, Stream::Gaps)));
     decoder.decode_cells(&tile, 0..3, &mut csr).unwrap();
     assert_eq!(csr.nnz(), 9);
-    assert_eq!(verify(&bytes, &decoder).len(), 2);
+    assert_eq!(verify(&bytes, &decoder).len(), 1);
 }
 
 #[test]

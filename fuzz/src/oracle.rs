@@ -3,8 +3,11 @@
 /// A tile's matrix.
 #[derive(Debug, PartialEq)]
 pub struct Matrix {
+    /// Cells + 1 bounds.
     pub indptr: Vec<i64>,
+    /// The gene of each nonzero.
     pub indices: Vec<i32>,
+    /// Its count.
     pub counts: Vec<i32>,
 }
 

@@ -550,6 +550,7 @@ mod tests {
         assert_eq!(files_below(root).len(), 3 + 3);
     }
 
+    #[cfg(target_endian = "little")] // what is written is read back
     #[test]
     fn every_operation_fails_once() {
         for fault in [Fault::Full, Fault::Half, Fault::Interrupted, Fault::Short] {
