@@ -13,8 +13,8 @@ use crate::error::{Error, ErrorKind, Part};
 /// What stands in a stream where the value is larger and has an exception.
 const ESCAPE: u32 = 65_535;
 
-/// Nonzeros of a chunk that the writer aims at, at most.
-const CHUNK_NONZEROS: usize = 750_000;
+/// Nonzeros of a chunk that the writer aims at, at most: its two byte planes then stay in a second-level cache of 1 MiB.
+const CHUNK_NONZEROS: usize = 500_000;
 
 /// How a tile is cut into chunks: the units that decode in parallel, or alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
