@@ -7,6 +7,8 @@ use std::ops::{Deref, DerefMut, Range};
 use bytemuck::Pod;
 use memmap2::MmapMut;
 
+use crate::error::{Error, ErrorKind, Part};
+
 /// From this size on a buffer is a mapping of its own.
 const MAP_FROM: usize = 1 << 20;
 const HUGE_PAGE: usize = 2 << 20;
@@ -50,20 +52,21 @@ enum Memory {
 impl Storage {
     const EMPTY: Storage = Storage { memory: Memory::Heap(Vec::new()), used: 0..0 };
 
-    fn new(bytes: usize, pages: Pages) -> Storage {
+    /// Zeros; none where the system has no memory for them.
+    fn new(bytes: usize, pages: Pages) -> Option<Storage> {
         // Each takes one unit more than needed, so that the buffer can start on a multiple of the unit.
-        if bytes >= MAP_FROM
-            && let Ok(map) = MmapMut::map_anon(bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE)
-        {
+        let with_slack = |unit: usize| bytes.checked_next_multiple_of(unit)?.checked_add(unit);
+        if bytes >= MAP_FROM {
+            let map = MmapMut::map_anon(with_slack(HUGE_PAGE)?).ok()?;
             if pages == Pages::Huge {
                 // Only a hint: without it the buffer is as right, and slower on its first use.
                 #[cfg(target_os = "linux")]
                 let _ = map.advise(memmap2::Advice::HugePage);
             }
-            return Storage { used: aligned(&map, HUGE_PAGE), memory: Memory::Map(map) };
+            return Some(Storage { used: aligned(&map, HUGE_PAGE), memory: Memory::Map(map) });
         }
-        let heap = vec![0; bytes.next_multiple_of(ALIGN) + ALIGN];
-        Storage { used: aligned(&heap, ALIGN), memory: Memory::Heap(heap) }
+        let heap = vec![0; with_slack(ALIGN)?];
+        Some(Storage { used: aligned(&heap, ALIGN), memory: Memory::Heap(heap) })
     }
 
     fn bytes(&self) -> &[u8] {
@@ -102,14 +105,28 @@ impl<T: Pod> Buffer<T> {
     /// Makes the buffer `len` values long. Their content is unspecified: zeros or values of an earlier use.
     ///
     /// Values already there are lost if the buffer has to grow.
+    ///
+    /// # Panics
+    /// If there is no memory for them. [`Buffer::try_resize`] says so instead.
     pub fn resize(&mut self, len: usize) {
-        let bytes = len.checked_mul(size_of::<T>()).expect("a buffer larger than the address space");
-        if bytes > self.storage.bytes().len() {
+        self.try_resize(len).expect("memory for a buffer");
+    }
+
+    /// As [`Buffer::resize`], for lengths that come from outside.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] (out of memory) if there is no memory for so many values. The buffer is then empty.
+    pub fn try_resize(&mut self, len: usize) -> Result<(), Error> {
+        let needed = len.checked_mul(size_of::<T>());
+        if needed.is_none_or(|bytes| bytes > self.storage.bytes().len()) {
             // The old memory goes first, so that both are never held.
-            self.storage = Storage::EMPTY;
-            self.storage = Storage::new(bytes, self.pages);
+            (self.storage, self.len) = (Storage::EMPTY, 0);
+            let storage = needed.and_then(|bytes| Storage::new(bytes, self.pages));
+            let kind = ErrorKind::Io(std::io::ErrorKind::OutOfMemory);
+            self.storage = storage.ok_or_else(|| Error::new(kind, Part::Buffer("memory")))?;
         }
         self.len = len;
+        Ok(())
     }
 
     /// Values that fit without growing.
@@ -203,6 +220,18 @@ mod tests {
             buffer.resize(capacity);
             assert_eq!(buffer.as_ptr(), at, "a buffer that was large enough moved");
         }
+    }
+
+    #[test]
+    fn more_than_there_is_is_an_error() {
+        let mut buffer = Buffer::<u64>::new();
+        buffer.resize(5);
+        for len in [usize::MAX, usize::MAX / 8, usize::MAX / 8 - (1 << 20), 1 << 58] {
+            let error = buffer.try_resize(len).unwrap_err();
+            assert_eq!((error.kind(), buffer.len()), (ErrorKind::Io(std::io::ErrorKind::OutOfMemory), 0));
+        }
+        buffer.resize(7);
+        assert_eq!(buffer[..], [0; 7]);
     }
 
     #[test]

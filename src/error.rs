@@ -125,8 +125,6 @@ pub enum ErrorKind {
     Unsupported(Unsupported),
     /// A kernel was asked for that is unknown or that this CPU lacks; the source names them.
     KernelUnavailable,
-    /// The operation was asked to stop.
-    Interrupted,
 }
 
 /// What is wrong with a zstd frame.
@@ -155,9 +153,9 @@ pub enum FrameFault {
         /// Bytes that the blocks can hold at most.
         max: u64,
     },
-    /// With this frame, the object's streams have more blocks than its bytes can hold: they overlap.
+    /// With this frame, the object's streams have far more blocks than its bytes: they share bytes to slow a reader down.
     Overlap {
-        /// Blocks that the object's bytes can hold at most.
+        /// Blocks that are let pass.
         max: u64,
     },
     /// A block is larger than the format allows.
@@ -262,7 +260,6 @@ impl ErrorKind {
             ErrorKind::TooManyExceptions { .. } => "too_many_exceptions",
             ErrorKind::Unsupported(_) => "unsupported",
             ErrorKind::KernelUnavailable => "kernel_unavailable",
-            ErrorKind::Interrupted => "interrupted",
         }
     }
 }
@@ -531,7 +528,6 @@ impl fmt::Display for Message<'_> {
                 Some(source) => write!(f, "{source}")?,
                 None => f.write_str("not available on this CPU")?,
             },
-            ErrorKind::Interrupted => f.write_str("interrupted; nothing was left half-written")?,
         }
         match (&self.0.source, self.0.kind) {
             (None, _) | (_, ErrorKind::Io(_) | ErrorKind::KernelUnavailable) => Ok(()),
@@ -557,7 +553,10 @@ impl fmt::Display for FrameFault {
                 write!(f, "a block of the zstd frame has {found} bytes where {max} are allowed")
             }
             FrameFault::Overlap { max } => {
-                write!(f, "the tile's streams overlap and have more than {max} blocks together, too many to read")
+                write!(
+                    f,
+                    "the tile's streams share bytes and have more than {max} blocks together; no writer does that"
+                )
             }
             FrameFault::Dictionary { id } => write!(f, "the zstd frame needs dictionary {id}"),
             FrameFault::Trailing { bytes } => write!(f, "{bytes} bytes follow the zstd frame inside the stream"),

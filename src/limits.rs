@@ -13,7 +13,8 @@ pub struct Limits {
     pub max_output_bytes: u64,
     /// Values that one call may give. Default 2^31.
     pub max_values: u64,
-    /// Bytes of scratch that one decoder may hold, all its threads together. Default 1 GiB.
+    /// Bytes of scratch that one thread of a decode may hold: the planes of its chunk, and exceptions. A decoder keeps the
+    /// scratch of as many threads as have used it at once. Default 1 GiB.
     pub max_scratch_bytes: u64,
     /// Bytes of an object (tile, manifest, side file) that one call may read into memory. Default 4 GiB.
     pub max_input_bytes: u64,

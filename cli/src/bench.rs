@@ -6,10 +6,10 @@ mod naive;
 mod report;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tilekern::deltacel::{Chunks, Csr, CsrView, Decoder, Encoder, Profile, Tile};
+use tilekern::deltacel::{Chunks, Csr, CsrView, Decoder, Encoder, ExceptionPolicy, Profile, Tile};
 use tilekern::kernels::{Kernels, Store};
 use tilekern::simulate::{Params, Simulator};
 use tilekern::{Buffer, Error, Limits, Pages, Stream};
@@ -46,8 +46,8 @@ pub struct Args {
     format: As,
 
     /// Cells to simulate, or to take of a dataset at most
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    cells: usize,
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    cells: u32,
 
     /// Genes to simulate
     #[arg(long, value_name = "G", default_value_t = 33_000, value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
@@ -82,20 +82,23 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
             Source::Dataset(_, dataset) => {
                 console.note("encoding the dataset's cells at plain zstd level 19");
                 let mut counts = Csr::<i32>::new();
-                let cells = dataset.n_cells().min(args.cells as u64);
+                let cells = dataset.n_cells().min(args.cells.into());
                 dataset.range(0..cells, &Decoder::new()?, &mut counts)?;
                 (encode(&counts.view(), Profile::Plain(19), 0)?.bytes, "plain:19")
             }
         },
         None => {
             console.note("simulating counts, encoding them at plain zstd level 19");
-            let Args { cells, genes, seed, .. } = *args;
+            let Args { genes, seed, .. } = *args;
+            let cells = usize::try_from(args.cells).unwrap_or(usize::MAX);
             let counts = Simulator::new(&Params { cells, genes, seed }).cells(0..cells);
             let view =
                 CsrView { n_genes: genes, indptr: &counts.indptr, indices: &counts.indices, values: &counts.data };
             (encode(&view, Profile::Plain(19), 0)?.bytes, "plain:19")
         }
     };
+    let path = args.path.as_deref().unwrap_or(Path::new("simulated counts"));
+    measurable(&bytes).map_err(|why| Fault::new("unsupported", path, why))?;
     let report = measure(&bytes, profile, rounds, !args.no_profiles, console).map_err(|error| match &args.path {
         Some(path) => Fault::of(error, path),
         None => error.into(),
@@ -111,6 +114,27 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         report.lines().iter().try_for_each(|line| console.line(line))?;
     }
     Ok(Verdict::Sound)
+}
+
+/// Passes a sound tile that gives figures.
+fn measurable(bytes: &[u8]) -> Result<(), &'static str> {
+    // What is wrong with an unsound tile is told when it is decoded.
+    let Ok(tile) = Tile::open(bytes) else { return Ok(()) };
+    let mut planes = Vec::new();
+    let mut zstd = zstd_safe::DCtx::create();
+    let plain = (0..tile.n_chunks()).all(|n| {
+        planes.resize(2 * usize::try_from(tile.chunk(n).nnz()).unwrap_or(0), 0);
+        [Stream::Gaps, Stream::Vals]
+            .iter()
+            .all(|&stream| naive::decompress(&mut zstd, bytes, &tile, n, stream, &mut planes))
+    });
+    match (tile.nnz(), plain) {
+        (0, _) => Err("it has no nonzeros: there is nothing to time"),
+        (_, false) => {
+            Err("libzstd alone does not decode its frames (a window above 2 GiB, or damage): nothing to compare with")
+        }
+        (_, true) => Ok(()),
+    }
 }
 
 /// All figures of a tile.
@@ -149,7 +173,12 @@ struct Encoded {
 }
 
 fn encode(counts: &CsrView<'_>, profile: Profile, threads: usize) -> Result<Encoded, Error> {
-    let mut encoder = Encoder::builder().profile(profile).chunks(Chunks::Auto).threads(threads).build()?;
+    let mut encoder = Encoder::builder()
+        .profile(profile)
+        .chunks(Chunks::Auto)
+        .exceptions(ExceptionPolicy::Any)
+        .threads(threads)
+        .build()?;
     let mut bytes = Vec::new();
     let start = cpu_time();
     encoder.encode(counts, &mut bytes)?;
@@ -174,7 +203,8 @@ impl<'a> ZstdAlone<'a> {
             let nnz = usize::try_from(self.tile.chunk(n).nnz()).unwrap_or(0);
             self.planes.resize(2 * nnz);
             for stream in [Stream::Gaps, Stream::Vals] {
-                naive::decompress(&mut self.context, self.bytes, self.tile, n, stream, &mut self.planes);
+                let (bytes, tile) = (self.bytes, self.tile);
+                assert!(naive::decompress(&mut self.context, bytes, tile, n, stream, &mut self.planes), "a sound tile");
             }
         }
     }

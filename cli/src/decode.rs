@@ -4,7 +4,7 @@ mod mtx;
 mod npz;
 mod summary;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -100,6 +100,17 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let source = Source::open(&args.input, decoder.limits())?;
     let selection = Selection::new(&source, args.cells.as_ref(), decoder, console)?;
     let output = args.output.as_deref().filter(|path| *path != Path::new(STDIO));
+    if let (Some(output), Ok(input)) = (output, fs::canonicalize(&args.input.path))
+        && fs::canonicalize(output).is_ok_and(|output| output == input)
+    {
+        return Err(Stop::Usage("the output is the input: name another file with -o".into()));
+    }
+    if let (Format::Npz, Some(found)) = (format, output.and_then(|path| fs::metadata(path).ok()))
+        && !found.is_file()
+        && !found.is_dir()
+    {
+        return Err(Stop::Usage("npz is not written front to back: name a file with -o, or write mtx".into()));
+    }
 
     let (path, (nnz, bytes)) = match (format, output) {
         (Format::Summary, _) => {

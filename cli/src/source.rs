@@ -81,6 +81,8 @@ impl Found {
         // No more than this of what is of no known kind, however long it is.
         reader.read_up_to(MAGIC.len() as u64).map_err(fault)?;
         match stated.format.or_else(|| Format::of(path, &reader.bytes)) {
+            // What is no tile by its first bytes is told as such without the rest of it.
+            Some(Format::Deltacel) if reader.bytes != MAGIC => Ok(Found::Tile(reader.bytes)),
             Some(Format::Deltacel) => reader.read_all().map(Found::Tile).map_err(fault),
             Some(other) => Err(not_yet(path, other)),
             None => {

@@ -61,16 +61,21 @@ impl Target {
     pub fn file(path: &Path) -> Result<(Target, File), Fault> {
         let fault = |e| Fault::from(Error::io(e, path));
         // The file that a link points to is meant, not the link.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let named = || fs::read_link(path).map_or_else(|_| path.to_owned(), |link| parent(path).join(link));
+        let path = fs::canonicalize(path).unwrap_or_else(|_| named());
         match fs::metadata(&path) {
             Ok(found) if found.is_dir() => Err(fault(ErrorKind::IsADirectory.into())),
             Ok(found) if !found.is_file() => {
                 let file = OpenOptions::new().write(true).open(&path).map_err(fault)?;
                 Ok((Target { path, temporary: None }, file))
             }
-            _ => {
+            found => {
                 let create = |temporary: &Path| OpenOptions::new().write(true).create_new(true).open(temporary);
                 let (temporary, file) = unused(&path, create).map_err(fault)?;
+                if let Ok(found) = found {
+                    // Who could read the old file can read the new one, and nobody else.
+                    let _ = file.set_permissions(found.permissions());
+                }
                 Ok((Target { path, temporary: Some(temporary) }, file))
             }
         }

@@ -197,12 +197,12 @@ impl Kernels {
     /// use tilekern_kernels::Kernels;
     ///
     /// /// # Safety
-    /// /// `out` must not be longer than the device's window, 4 GiB.
+    /// /// The device must have been opened.
     /// unsafe fn add_on_device(out: &mut [i32], delta: i32) {
     ///     out.iter_mut().for_each(|value| *value = value.wrapping_add(delta));
     /// }
     ///
-    /// // SAFETY: this program never decodes so much at once.
+    /// // SAFETY: this device needs no opening.
     /// let kernels = unsafe { Kernels::custom_unchecked("device", Kernels::auto()) }.add(add_on_device).build();
     /// let mut values = [1, i32::MAX];
     /// kernels.add(&mut values, 1);

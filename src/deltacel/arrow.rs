@@ -30,14 +30,14 @@ impl ArrowCount for u16 {
 
 impl<T: ArrowCount> Csr<T> {
     /// Hands the arrays over to Arrow: one row per cell, `gene` as `LargeList<Int32>` and `count` as a `LargeList` of
-    /// the count's type, both not null. After a decode of indices alone there is no column `count`.
+    /// the count's type, both not null. Where the counts were not decoded there is no column `count`.
     ///
     /// **Shapes**: `n_cells` rows; list `c` has `indptr[c + 1] - indptr[c]` values. Nothing is copied.
     ///
     /// # Errors
     /// None for a matrix that a decode has filled.
     pub fn into_arrow(self) -> Result<RecordBatch, ArrowError> {
-        let counted = self.values.len() == self.indices.len();
+        let counted = self.counted;
         let offsets = match self.indptr.is_empty() {
             true => OffsetBuffer::new_empty(),
             false => OffsetBuffer::new(scalars(self.indptr)),
@@ -87,6 +87,7 @@ mod tests {
             indptr: Buffer::from(&[0, 2, 2, 3][..]),
             indices: Buffer::from(&[1, 8, 0][..]),
             values: Buffer::from(&[1.0, 2.5, 3.0][..]),
+            counted: true,
         };
         let at = (csr.indptr().as_ptr().addr(), csr.indices().as_ptr().addr(), csr.values().as_ptr().addr());
         let batch = csr.into_arrow().unwrap();

@@ -78,6 +78,8 @@ pub struct Csr<T: Count> {
     pub(crate) indptr: Buffer<i64>,
     pub(crate) indices: Buffer<i32>,
     pub(crate) values: Buffer<T>,
+    /// Whether the counts were decoded.
+    pub(crate) counted: bool,
 }
 
 impl<T: Count> Csr<T> {
@@ -93,6 +95,7 @@ impl<T: Count> Csr<T> {
             indptr: Buffer::with_pages(pages),
             indices: Buffer::with_pages(pages),
             values: Buffer::with_pages(pages),
+            counted: false,
         }
     }
 

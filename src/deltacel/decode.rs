@@ -257,6 +257,7 @@ impl Decoder {
         csr: &mut Csr<T>,
         counts: bool,
     ) -> Result<Decoded, Error> {
+        self.check_scratch(tile, chunks.clone())?;
         self.reserve(tile, &cells, csr, counts)?;
         let out =
             CsrMut { indptr: &mut csr.indptr, indices: &mut csr.indices, values: counts.then_some(&mut *csr.values) };
@@ -274,9 +275,10 @@ impl Decoder {
         let nnz = selected(tile, cells)?;
         self.check_output::<T>(cells.len() as u64, nnz as u64, counts)?;
         csr.n_genes = tile.n_genes();
-        csr.indptr.resize(cells.len() + 1);
-        csr.indices.resize(nnz);
-        csr.values.resize(if counts { nnz } else { 0 });
+        csr.indptr.try_resize(cells.len() + 1)?;
+        csr.indices.try_resize(nnz)?;
+        csr.values.try_resize(if counts { nnz } else { 0 })?;
+        csr.counted = counts;
         Ok(())
     }
 
@@ -393,14 +395,13 @@ impl Decoder {
         gaps.into_iter().chain(counts).collect()
     }
 
-    /// Each thread holds two planes of its chunk, and the exceptions of one stream.
+    /// A thread holds two planes of its chunk, and the exceptions of one stream.
     fn check_scratch(&self, tile: &Tile<'_>, chunks: Range<u32>) -> Result<(), Error> {
-        let threads = self.threads().min(chunks.len()).max(1) as u64;
         for chunk in chunks {
             let entry = tile.chunk(chunk);
             let exceptions = [Stream::Gexc, Stream::Vexc].map(|stream| tile.stream(&entry, stream));
             let exceptions = exceptions.into_iter().flatten().map(frame::content_size).max().unwrap_or(0);
-            let needed = entry.nnz().saturating_mul(2).saturating_add(exceptions).saturating_mul(threads);
+            let needed = entry.nnz().saturating_mul(2).saturating_add(exceptions);
             Limits::check(
                 needed,
                 self.limits.max_scratch_bytes,
@@ -617,7 +618,7 @@ impl Job<'_> {
         let input = self.tile.stream(chunk, stream).ok_or_else(|| Error::new(ErrorKind::Missing, part))?;
         // The frame was checked to state this size and to be able to reach it; the limit was checked too.
         let size = usize::try_from(2 * chunk.nnz()).unwrap_or(usize::MAX);
-        worker.planes.resize(size);
+        worker.planes.try_resize(size)?;
         worker.zstd.decode(input, &mut worker.planes, part)?;
         Ok(input)
     }

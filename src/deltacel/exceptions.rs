@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 
 use super::csr::Count;
+use crate::buffer::Buffer;
 use crate::error::{Error, ErrorKind, Part};
 use crate::input::Input;
 use crate::kernels::{Kernels, scalar};
@@ -17,12 +18,12 @@ const STORED: u16 = u16::MAX;
 #[derive(Default)]
 pub(super) struct Exceptions {
     /// k positions, then k payloads.
-    bytes: Vec<u8>,
+    bytes: Buffer<u8>,
 }
 
-impl From<Vec<u8>> for Exceptions {
+impl From<Buffer<u8>> for Exceptions {
     /// The content of an exception frame, unchecked.
-    fn from(bytes: Vec<u8>) -> Exceptions {
+    fn from(bytes: Buffer<u8>) -> Exceptions {
         Exceptions { bytes }
     }
 }
@@ -40,7 +41,7 @@ impl Exceptions {
     ) -> Result<(), Error> {
         // The tile was opened only with frames that can reach their size, of 8 bytes per nonzero at most.
         let size = frame::content_size(stream);
-        self.bytes.resize(usize::try_from(size).unwrap_or(usize::MAX), 0);
+        self.bytes.try_resize(usize::try_from(size).unwrap_or(usize::MAX))?;
         zstd.decode(stream, &mut self.bytes, part)?;
         let fault = |kind, i: usize| Err(Error::new(kind, part).at(stream.offset()).index(i as u64));
         let mut min = 0;

@@ -88,7 +88,8 @@ impl FromStr for Profile {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Profile, Error> {
-        let level = text.strip_prefix("plain:").map(str::parse);
+        let digits = |level: &&str| level.bytes().all(|byte| byte.is_ascii_digit());
+        let level = text.strip_prefix("plain:").filter(digits).map(str::parse);
         match (text, level) {
             ("small", _) => Ok(Profile::Small),
             ("balanced", _) => Ok(Profile::Balanced),

@@ -222,10 +222,10 @@ impl<'a> Tile<'a> {
 
     /// The outline of such streams of some chunks.
     pub(super) fn check_streams(&self, chunks: impl IntoIterator<Item = u32>, streams: &[Stream]) -> Result<(), Error> {
-        let mut blocks = 0;
+        let mut frames = Frames::default();
         chunks.into_iter().try_for_each(|n| {
             let chunk = self.chunk(n);
-            streams.iter().try_for_each(|&stream| self.check_stream(n, &chunk, stream, &mut blocks))
+            streams.iter().try_for_each(|&stream| self.check_stream(n, &chunk, stream, &mut frames))
         })
     }
 
@@ -334,7 +334,7 @@ impl<'a> Tile<'a> {
     ///
     /// `blocks` counts those of the frames that were walked. Streams may share bytes, so that many entries of the table
     /// could ask for a walk over the same blocks: all walks together take no longer than one over the whole object.
-    pub(super) fn check_stream(&self, n: u32, chunk: &Chunk, stream: Stream, blocks: &mut u64) -> Result<(), Error> {
+    pub(super) fn check_stream(&self, n: u32, chunk: &Chunk, stream: Stream, frames: &mut Frames) -> Result<(), Error> {
         let (offset, len) = chunk.span(stream);
         let field = chunk::offset_field(stream);
         let fault = |field: usize, kind| {
@@ -358,17 +358,7 @@ impl<'a> Tile<'a> {
             return fault(field + 1, ErrorKind::Truncated { needed, available: self.size() });
         };
         let part = Part::Chunk(n, stream);
-        let max = self.size() / frame::BLOCK_HEADER;
-        let overlap = || Err(Error::new(ErrorKind::Frame(FrameFault::Overlap { max }), part).at(offset));
-        if *blocks > max {
-            return overlap();
-        }
-        let outline = frame::check(input, part)?;
-        *blocks += outline.blocks;
-        if *blocks > max {
-            return overlap();
-        }
-        let found = outline.content;
+        let found = frames.outline(input, part, self.size())?.content;
         // Exceptions are whole pairs of 32-bit numbers, and no more of them than nonzeros.
         let expected = if exceptions { (found / 8).min(chunk.nnz()) * 8 } else { 2 * chunk.nnz() };
         if found != expected {
@@ -376,6 +366,57 @@ impl<'a> Tile<'a> {
             return Err(Error::new(kind, part).at(offset));
         }
         Ok(())
+    }
+}
+
+/// The frames of a tile that were walked so far, and the work that they are.
+///
+/// Streams may share bytes. So that reading a tile still takes time in proportion to its size and its results, a frame
+/// that is shared as a whole is walked once, and the walks over bytes that are shared otherwise are bounded, as are the
+/// blocks without content that a decoder would pass again and again.
+#[derive(Default)]
+pub(super) struct Frames {
+    /// Frames met last: absolute offset, length, outline.
+    known: [(u64, u64, frame::Outline); 4],
+    next: usize,
+    /// Blocks walked here.
+    walked: u64,
+    /// Blocks and bytes of content that a decoder meets.
+    blocks: u64,
+    content: u64,
+}
+
+impl Frames {
+    /// As often as this may the bytes of a tile be shared, on average, by frames that differ or have no content.
+    const SHARED: u64 = 8;
+
+    /// Blocks of all frames so far.
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks
+    }
+
+    fn outline(&mut self, frame: Input<'_>, part: Part, size: u64) -> Result<frame::Outline, Error> {
+        let max = Frames::SHARED * size / frame::BLOCK_HEADER;
+        let (offset, len) = (frame.offset(), frame.bytes().len() as u64);
+        let known = self.known.iter().find(|known| (known.0, known.1) == (offset, len)).map(|known| known.2);
+        let overlap = || Error::new(ErrorKind::Frame(FrameFault::Overlap { max }), part).at(offset);
+        let outline = match known {
+            Some(outline) => outline,
+            None if self.walked > max => return Err(overlap()),
+            None => {
+                let outline = frame::check(frame, part)?;
+                self.walked += outline.blocks;
+                self.known[self.next] = (offset, len, outline);
+                self.next = (self.next + 1) % self.known.len();
+                outline
+            }
+        };
+        self.blocks += outline.blocks;
+        self.content = self.content.saturating_add(outline.content);
+        if self.walked > max || self.blocks > max.saturating_add(self.content) {
+            return Err(overlap());
+        }
+        Ok(outline)
     }
 }
 

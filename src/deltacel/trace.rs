@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::chunk::{self, Chunk, ENTRY_LEN};
 use super::exceptions::Exceptions;
 use super::header::{self, HEADER_LEN, Header};
-use super::tile::{STREAMS, Tile};
+use super::tile::{Frames, STREAMS, Tile};
+use crate::buffer::Buffer;
 use crate::error::{Error, FrameFault, Limit, Part, Stream};
 use crate::input::Input;
 use crate::limits::Limits;
@@ -53,6 +54,8 @@ fn walk(trace: &mut Trace, tile: &Tile<'_>, only: Option<u32>, limits: &Limits) 
             return Err(Error::new(kind, Part::Option("chunk")));
         }
     };
+    let part = Part::ChunkTable;
+    Limits::check(STEP_BYTES * chunks.len() as u64, limits.max_output_bytes, Limit::OutputBytes, part)?;
     for n in chunks.clone() {
         let Chunk { cells, nonzeros, .. } = tile.chunk(n);
         let start = chunk::field_offset(n, 0);
@@ -69,13 +72,13 @@ fn walk(trace: &mut Trace, tile: &Tile<'_>, only: Option<u32>, limits: &Limits) 
     let bounds = (0..tile.n_cells() + 1).map(|cell| tile.indptr(cell));
     trace.step("indptr", start..start + 8 * (tile.n_cells() as u64 + 1), list(bounds));
     let mut zstd = Decompressor::new();
-    let mut blocks = 0;
+    let mut frames = Frames::default();
     for n in chunks {
         let chunk = tile.chunk(n);
         for stream in STREAMS {
-            tile.check_stream(n, &chunk, stream, &mut blocks)?;
+            tile.check_stream(n, &chunk, stream, &mut frames)?;
             // Blocks can be as short as their headers, and steps are not.
-            let steps = trace.steps.len() as u64 + STEPS_OF_BLOCK * blocks;
+            let steps = trace.steps.len() as u64 + STEPS_OF_BLOCK * frames.blocks();
             let part = Part::Chunk(n, stream);
             Limits::check(steps * STEP_BYTES, limits.max_output_bytes, Limit::OutputBytes, part)?;
             if let Some(input) = tile.stream(&chunk, stream) {
@@ -126,7 +129,8 @@ fn stream_steps(
         let corrupt = |fault: FrameFault| Error::new(crate::ErrorKind::Frame(fault), part).at(input.offset());
         frame_steps(trace, input).map_err(corrupt)?;
         Limits::check(size, limits.max_scratch_bytes, Limit::ScratchBytes, part)?;
-        let mut content = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+        let mut content = Buffer::new();
+        content.try_resize(usize::try_from(size).unwrap_or(usize::MAX))?;
         zstd.decode(input, &mut content, part)?;
         match stream {
             Stream::Gaps | Stream::Vals => {

@@ -1,7 +1,7 @@
 //! Every fault of a tile, not only the first.
 
 use super::decode::Decoder;
-use super::tile::{STREAMS, Tile};
+use super::tile::{Frames, STREAMS, Tile};
 use crate::error::Error;
 
 /// Checks all of a tile and returns every fault that can be told from the others, in the order of the object: of the
@@ -28,11 +28,11 @@ pub fn verify(bytes: &[u8], decoder: &Decoder) -> Vec<Error> {
     if faults.len() > before {
         return faults;
     }
-    let mut blocks = 0;
+    let mut frames = Frames::default();
     for n in 0..tile.n_chunks() {
         let chunk = tile.chunk(n);
         let before = faults.len();
-        let outline = |stream| tile.check_stream(n, &chunk, stream, &mut blocks).err();
+        let outline = |stream| tile.check_stream(n, &chunk, stream, &mut frames).err();
         faults.extend(STREAMS.into_iter().filter_map(outline));
         if faults.len() == before {
             faults.extend(decoder.faults(&tile, n));

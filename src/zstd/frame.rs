@@ -247,7 +247,7 @@ pub(crate) fn sections(body: Input<'_>) -> Result<Sections, FrameFault> {
 }
 
 /// What a frame is without a look into its blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outline {
     /// The size that it states.
     pub(crate) content: u64,

@@ -355,7 +355,7 @@ impl TileBuffer {
         if object.bytes().is_none() {
             Limits::check(size, max, Limit::InputBytes, Part::Object)?;
             let kind = ErrorKind::LimitExceeded { needed: size, limit: usize::MAX as u64, what: Limit::InputBytes };
-            self.bytes.resize(usize::try_from(size).map_err(|_| Error::new(kind, Part::Object))?);
+            self.bytes.try_resize(usize::try_from(size).map_err(|_| Error::new(kind, Part::Object))?)?;
         }
         self.object = Some(object);
         Ok(())

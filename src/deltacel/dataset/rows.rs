@@ -16,6 +16,8 @@ pub struct Reader<'a, T: Count> {
     decoder: &'a Decoder,
     tiles: Pool<TileBuffer>,
     spans: Pool<Csr<T>>,
+    /// Spans with a count that `T` does not hold exactly.
+    wide: Pool<Csr<i32>>,
     gathers: Pool<Gather<T>>,
 }
 
@@ -86,6 +88,33 @@ impl<T> Default for Arena<T> {
     }
 }
 
+impl<T> Arena<T> {
+    /// Gathers rows of a decoded span, each once, for all who asked for it. `convert` is told how many they are.
+    ///
+    /// # Errors
+    /// The row of the span that has a count which does not convert.
+    fn take<U: Count>(
+        &mut self,
+        requests: &[Request],
+        row: impl Fn(&Request) -> usize,
+        span: &Csr<U>,
+        mut convert: impl FnMut(&U, usize) -> Option<T>,
+    ) -> Result<(), usize> {
+        for same in requests.chunk_by(|a, b| a.cell == b.cell) {
+            let at = row(&same[0]);
+            let from = usize::try_from(span.indptr()[at]).unwrap_or(0);
+            let to = usize::try_from(span.indptr()[at + 1]).unwrap_or(0);
+            let start = self.indices.len();
+            self.indices.extend_from_slice(&span.indices()[from..to]);
+            for count in &span.values()[from..to] {
+                self.values.push(convert(count, same.len()).ok_or(at)?);
+            }
+            self.rows.extend(same.iter().map(|request| (request.at, start..self.indices.len())));
+        }
+        Ok(())
+    }
+}
+
 /// A run of rows of the results, and where they come from.
 struct Block<'a, T> {
     rows: &'a [Row],
@@ -108,7 +137,14 @@ struct Stretch<'a, T> {
 
 impl<'a, T: Count> Reader<'a, T> {
     pub(super) fn new(dataset: &'a Dataset, decoder: &'a Decoder) -> Reader<'a, T> {
-        Reader { dataset, decoder, tiles: Pool::default(), spans: Pool::default(), gathers: Pool::default() }
+        Reader {
+            dataset,
+            decoder,
+            tiles: Pool::default(),
+            spans: Pool::default(),
+            wide: Pool::default(),
+            gathers: Pool::default(),
+        }
     }
 
     /// Decodes cells by their global numbers, in any order, with repeats; `out` has a row for each in that order.
@@ -148,7 +184,7 @@ impl<'a, T: Count> Reader<'a, T> {
             // Every tile that could be opened has added its part, so this does not depend on who was first.
             self.check_output(cells.len() as u64, nnz.into_inner())?;
             let inexact = found.into_iter().sum::<Result<usize, Error>>()?;
-            let nnz = self.assemble(cells.len(), arenas.idle(), sources, out);
+            let nnz = self.assemble(cells.len(), arenas.idle(), sources, out)?;
             Ok(Decoded { cells: cells.len(), nnz, inexact })
         })
     }
@@ -200,7 +236,8 @@ impl<'a, T: Count> Reader<'a, T> {
         })
     }
 
-    /// Decodes the rows of one chunk: at once from the first to the last, if that gives what each row alone would.
+    /// Decodes the rows of one chunk, at once from the first to the last. A fault in a row between is one of the chunk, but
+    /// a count that the type does not hold matters only in a row that was asked for.
     fn rows_of_chunk(
         &self,
         tile: &Tile<'_>,
@@ -208,32 +245,43 @@ impl<'a, T: Count> Reader<'a, T> {
         row: impl Fn(&Request) -> usize,
         arena: &mut Arena<T>,
     ) -> Result<usize, Error> {
-        let (first, last) = (row(&requests[0]), row(&requests[requests.len() - 1]));
-        self.spans.with(|span| {
-            let whole = self.decoder.decode_cells(tile, first..last + 1, span);
-            // A fault, or a count that the type does not hold, may be in a row between, which nobody asked for.
-            let by_row = !whole.is_ok_and(|decoded| decoded.inexact == 0);
-            let mut inexact = 0;
-            for same in requests.chunk_by(|a, b| a.cell == b.cell) {
-                let row = row(&same[0]);
-                let mut at = row - first;
-                if by_row {
-                    inexact += same.len() * self.decoder.decode_cells(tile, row..row + 1, span)?.inexact;
-                    at = 0;
-                }
-                let from = usize::try_from(span.indptr()[at]).unwrap_or(0);
-                let to = usize::try_from(span.indptr()[at + 1]).unwrap_or(0);
-                let start = arena.indices.len();
-                arena.indices.extend_from_slice(&span.indices()[from..to]);
-                arena.values.extend_from_slice(&span.values()[from..to]);
-                arena.rows.extend(same.iter().map(|request| (request.at, start..arena.indices.len())));
+        let cells = row(&requests[0])..row(&requests[requests.len() - 1]) + 1;
+        let whole = self.spans.with(|span| {
+            let exact = self.decoder.decode_cells(tile, cells.clone(), span).is_ok_and(|decoded| decoded.inexact == 0);
+            if exact {
+                arena.take(requests, |request| row(request) - cells.start, span, |count, _| Some(*count))?;
             }
-            Ok(inexact)
+            Ok::<bool, usize>(exact)
+        });
+        if whole == Ok(true) {
+            return Ok(0);
+        }
+        self.wide.with(|span| {
+            self.decoder.decode_cells(tile, cells.clone(), span)?;
+            let mut inexact = 0;
+            let convert = |&count: &i32, times: usize| {
+                inexact += times * usize::from(count.cast_unsigned() > T::EXACT_TO);
+                T::from_exception(count.cast_unsigned())
+            };
+            match arena.take(requests, |request| row(request) - cells.start, span, convert) {
+                Ok(()) => Ok(inexact),
+                Err(at) => {
+                    // The first row with such a count, by itself, says what is wrong.
+                    let row = cells.start + at;
+                    self.spans.with(|span| self.decoder.decode_cells(tile, row..row + 1, span)).map(|_| inexact)
+                }
+            }
         })
     }
 
     /// Puts all rows where they were asked for. Returns the number of nonzeros.
-    fn assemble(&self, n_cells: usize, arenas: &[Arena<T>], sources: &mut Vec<Row>, out: &mut Csr<T>) -> usize {
+    fn assemble(
+        &self,
+        n_cells: usize,
+        arenas: &[Arena<T>],
+        sources: &mut Vec<Row>,
+        out: &mut Csr<T>,
+    ) -> Result<usize, Error> {
         sources.clear();
         sources.resize(n_cells, Row::default());
         for (n, arena) in arenas.iter().enumerate() {
@@ -242,15 +290,16 @@ impl<'a, T: Count> Reader<'a, T> {
             }
         }
         out.n_genes = self.dataset.n_genes();
-        out.indptr.resize(n_cells + 1);
+        out.indptr.try_resize(n_cells + 1)?;
         out.indptr[0] = 0;
         let mut nnz = 0;
         for (bound, row) in out.indptr[1..].iter_mut().zip(&*sources) {
             nnz += row.nonzeros.len();
             *bound = i64::try_from(nnz).unwrap_or(i64::MAX); // all of it lies in memory
         }
-        out.indices.resize(nnz);
-        out.values.resize(nnz);
+        out.indices.try_resize(nnz)?;
+        out.values.try_resize(nnz)?;
+        out.counted = true;
 
         let (mut indices, mut values) = (&mut out.indices[..], &mut out.values[..]);
         let per_block = n_cells.div_ceil(4 * self.decoder.threads()).max(64);
@@ -271,7 +320,7 @@ impl<'a, T: Count> Reader<'a, T> {
                 values.copy_from_slice(&arena.values[nonzeros.clone()]);
             }
         });
-        nnz
+        Ok(nnz)
     }
 
     /// Decodes the cells of a range of global numbers, straight into `out`.
@@ -300,7 +349,14 @@ impl<'a, T: Count> Reader<'a, T> {
         let manifest = &self.dataset.manifest;
         let stretches = self.stretches(&cells);
         let first = self.open_if_cut(stretches.first(), first)?;
-        let last = self.open_if_cut(stretches.get(1..).and_then(<[_]>::last), last)?;
+        let last = match self.open_if_cut(stretches.get(1..).and_then(<[_]>::last), last) {
+            Ok(last) => last,
+            // A fault of an earlier tile comes first, and shows when those before the last are read.
+            Err(error) => {
+                let last = stretches.last().map_or(0, |(_, cells)| cells.len() as u64);
+                return Err(self.range(cells.start..cells.end - last, out).err().unwrap_or(error));
+            }
+        };
         let opened = |k: usize| if k == 0 { first } else { last.filter(|_| k + 1 == stretches.len()) };
         let nnz_of = |k: usize, (tile, cells): &(u32, Range<usize>)| match opened(k) {
             Some(tile) => (tile.indptr(cells.end) - tile.indptr(cells.start)).unsigned_abs(),
@@ -313,9 +369,10 @@ impl<'a, T: Count> Reader<'a, T> {
 
         let len = |n: u64| usize::try_from(n).unwrap_or(usize::MAX); // the limits let it pass
         out.n_genes = self.dataset.n_genes();
-        out.indptr.resize(len(n_cells) + 1);
-        out.indices.resize(len(counts.iter().sum()));
-        out.values.resize(out.indices.len());
+        out.indptr.try_resize(len(n_cells).saturating_add(1))?;
+        out.indices.try_resize(len(counts.iter().sum()))?;
+        out.values.try_resize(out.indices.len())?;
+        out.counted = true;
         out.indptr[0] = 0;
         let mut before = 0;
         let (mut indptr, mut indices, mut values) = (&mut out.indptr[1..], &mut out.indices[..], &mut out.values[..]);
@@ -387,7 +444,7 @@ impl<'a, T: Count> Reader<'a, T> {
                 None => self.open_for(job.tile, &job.cells, buffer)?,
             };
             self.spans.with(|span| {
-                span.indptr.resize(job.cells.len() + 1);
+                span.indptr.try_resize(job.cells.len() + 1)?;
                 let out = CsrMut { indptr: &mut span.indptr, indices: job.indices, values: Some(job.values) };
                 let decoded = self.decoder.decode_with(&tile, job.cells, out, split);
                 let before = i64::try_from(job.before).unwrap_or(i64::MAX);
