@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// A fault in the data, in the environment, or in a request.
 ///
-/// Its `Display` is one line that says where, what, and what to do about it.
-#[derive(Debug)]
+/// Its `Display` is one line that says where, what, and what to do about it; its `Debug` is the same.
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
     part: Part,
@@ -520,7 +518,7 @@ impl fmt::Display for Message<'_> {
                 Unsupported::Content => "of no kind that is known here; name the kind with --as",
                 Unsupported::Exists => "exists already; choose another name or remove it",
                 Unsupported::Busy => "another writer is at work there",
-                Unsupported::Incomplete => "has no manifest.json: the dataset is incomplete; write it again",
+                Unsupported::Incomplete => "has no manifest.json: it is no dataset, or one whose writer was interrupted; name another, or write it again",
                 Unsupported::FileKind => "is not a regular file or directory as it must be here",
                 Unsupported::Request => "does not go with this kind of object",
             })?,
@@ -583,6 +581,13 @@ impl fmt::Display for Error {
             write!(f, "byte {offset}: ")?;
         }
         write!(f, "{}", Message(&self.0))
+    }
+}
+
+impl fmt::Debug for Error {
+    /// What a program that returns it from `main` shows to people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self} [{}]", self.kind().name())
     }
 }
 

@@ -23,7 +23,8 @@ use crate::target::Target;
 
 /// Decode counts to a file, or to a summary of them
 ///
-/// Memory is bounded by one tile, however large the dataset. A file is complete or not there at all.
+/// Memory is bounded by one tile, however large the dataset. A file is complete or not there at all; one that is there
+/// already is replaced. Columns are in the stored order, which gene_order.npy and var_names.txt of a dataset tell.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:

@@ -65,6 +65,8 @@ pub fn run(_: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     console.flush()?;
     let report = bench::measure(&bytes, &profile.to_string(), ROUNDS, false, console)?;
     report.decode_lines().iter().try_for_each(|line| console.line(line))?;
+    console.line("")?;
+    report.op_lines().iter().try_for_each(|line| console.line(line))?;
     Ok(Verdict::Sound)
 }
 

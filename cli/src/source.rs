@@ -42,7 +42,9 @@ pub struct As {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Deltacel,
+    #[value(hide = true)] // known, so that it can be told what it is; not read yet
     Parquet,
+    #[value(hide = true)]
     Mlt,
 }
 

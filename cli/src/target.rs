@@ -59,7 +59,7 @@ pub struct Target {
 impl Target {
     /// A file. One that exists is replaced when the new one is complete.
     pub fn file(path: &Path) -> Result<(Target, File), Fault> {
-        let fault = |e| Fault::from(Error::io(e, path));
+        let fault = |e| made(e, path);
         // The file that a link points to is meant, not the link.
         let named = || fs::read_link(path).map_or_else(|_| path.to_owned(), |link| parent(path).join(link));
         let path = fs::canonicalize(path).unwrap_or_else(|_| named());
@@ -86,8 +86,7 @@ impl Target {
         if path.symlink_metadata().is_ok() {
             return Err(Fault::new("unsupported", path, "exists already; choose another name or remove it"));
         }
-        let (temporary, ()) =
-            unused(path, |temporary| fs::create_dir(temporary)).map_err(|e| Fault::from(Error::io(e, path)))?;
+        let (temporary, ()) = unused(path, |temporary| fs::create_dir(temporary)).map_err(|e| made(e, path))?;
         Ok(Target { path: path.to_owned(), temporary: Some(temporary) })
     }
 
@@ -128,6 +127,16 @@ impl Drop for Target {
             remove(temporary);
             *unfinished = None;
         }
+    }
+}
+
+/// What to say of a result that cannot be made at `path`.
+fn made(error: io::Error, path: &Path) -> Fault {
+    match error.kind() {
+        ErrorKind::NotFound => {
+            Fault::new("io", path, "the folder in which to write it does not exist; create it first")
+        }
+        _ => Error::io(error, path).into(),
     }
 }
 

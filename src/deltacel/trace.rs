@@ -7,7 +7,7 @@ use super::exceptions::Exceptions;
 use super::header::{self, HEADER_LEN, Header};
 use super::tile::{Frames, STREAMS, Tile};
 use crate::buffer::Buffer;
-use crate::error::{Error, FrameFault, Limit, Part, Stream};
+use crate::error::{Error, ErrorKind, FrameFault, Limit, Part, Stream};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::trace::Trace;
@@ -34,6 +34,12 @@ pub fn trace(bytes: &[u8], chunk: Option<u32>, limits: &Limits) -> Trace {
             return trace;
         }
     };
+    if let Some(n) = chunk.filter(|&n| n >= tile.n_chunks()) {
+        let max = i128::from(tile.n_chunks()) - 1;
+        let kind = ErrorKind::OutOfRange { found: n.into(), min: 0, max };
+        trace.fault = Some(Error::new(kind, Part::Option("chunk")));
+        return trace;
+    }
     header_steps(&mut trace, tile.header());
     let crc = tile.check_crc();
     let structure = walk(&mut trace, &tile, chunk, limits);
@@ -45,15 +51,7 @@ fn walk(trace: &mut Trace, tile: &Tile<'_>, only: Option<u32>, limits: &Limits) 
     tile.check_sizes()?;
     tile.check_indptr()?;
     tile.check_chunks()?;
-    let chunks = match only {
-        None => 0..tile.n_chunks(),
-        Some(n) if n < tile.n_chunks() => n..n + 1,
-        Some(n) => {
-            let max = i128::from(tile.n_chunks()) - 1;
-            let kind = crate::ErrorKind::OutOfRange { found: n.into(), min: 0, max };
-            return Err(Error::new(kind, Part::Option("chunk")));
-        }
-    };
+    let chunks = only.map_or(0..tile.n_chunks(), |n| n..n + 1);
     let part = Part::ChunkTable;
     Limits::check(STEP_BYTES * chunks.len() as u64, limits.max_output_bytes, Limit::OutputBytes, part)?;
     for n in chunks.clone() {
@@ -126,7 +124,7 @@ fn stream_steps(
     let span = input.offset()..input.end();
     trace.step(part.to_string(), span.clone(), format!("zstd frame, {} bytes to {size}", input.bytes().len()));
     trace.inside(|trace| {
-        let corrupt = |fault: FrameFault| Error::new(crate::ErrorKind::Frame(fault), part).at(input.offset());
+        let corrupt = |fault: FrameFault| Error::new(ErrorKind::Frame(fault), part).at(input.offset());
         frame_steps(trace, input).map_err(corrupt)?;
         Limits::check(size, limits.max_scratch_bytes, Limit::ScratchBytes, part)?;
         let mut content = Buffer::new();
