@@ -9,7 +9,8 @@ use crate::error::{Error, ErrorKind, Limit, Part};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes that one call may allocate for its results. Default 4 GiB.
+    /// Bytes that one call may allocate for its results. Default 4 GiB. A verification decodes a chunk on each of its
+    /// threads, and each may take so much.
     pub max_output_bytes: u64,
     /// Values that one call may give. Default 2^31.
     pub max_values: u64,
