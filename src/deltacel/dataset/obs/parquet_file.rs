@@ -87,8 +87,11 @@ impl ParquetFile {
         limits: &Limits,
     ) -> Result<ArrayRef, Error> {
         let chunk = self.row_groups()[group].column(column);
-        let negative = chunk.compressed_size() < 0 || chunk.data_page_offset() < 0 || chunk.uncompressed_size() < 0;
-        let (start, len) = if negative { (0, u64::MAX) } else { guarded(|| Ok(chunk.byte_range()))? };
+        let stated = [chunk.compressed_size(), chunk.uncompressed_size(), chunk.data_page_offset()];
+        if stated.into_iter().chain(chunk.dictionary_page_offset()).any(|n| n < 0) {
+            return Err(unsound("a column has a negative size or offset"));
+        }
+        let (start, len) = chunk.byte_range();
         let Some(end) = start.checked_add(len).filter(|&end| end <= self.size) else {
             return Err(unsound("a column lies outside the file"));
         };
