@@ -14,7 +14,7 @@ pub(super) mod verify;
 #[cfg(feature = "encode")]
 pub(super) mod write;
 
-pub use cache::Cache;
+pub use cache::{Cache, from_ipc, to_ipc};
 pub use encode::{ObsEncoder, ObsUnion};
 pub use filter::Filter;
 pub use schema::{Category, ObsColumn, ObsKind, ObsSchema, ObsType};
