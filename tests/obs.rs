@@ -793,3 +793,27 @@ fn a_cache_keeps_columns() {
     let table = dataset.obs().unwrap().unwrap().cached(Cache::at(folder.path().join("file")));
     assert!(table.codes(&["score"], &[0]).unwrap_err().path().is_some());
 }
+
+#[test]
+fn limits_hold() {
+    let (_folder, path) = written(2000, 900, 2);
+    let read = |limits: Limits| {
+        let dataset = Dataset::builder().limits(limits).open(&path)?;
+        dataset.var()?;
+        dataset.obs()?.expect("a table").codes(&["bar code/.."], &[0, 1999])
+    };
+    read(Limits::default()).unwrap();
+    let set: [fn(&mut Limits); 4] = [
+        |limits| limits.max_output_bytes = 10_000,
+        |limits| limits.max_values = 899,
+        |limits| limits.max_scratch_bytes = 1000,
+        |limits| limits.max_input_bytes = 2000,
+    ];
+    for set in set {
+        let mut limits = Limits::default();
+        set(&mut limits);
+        let error = read(limits).unwrap_err();
+        assert_eq!(error.kind().name(), "limit_exceeded", "{limits:?}: {error}");
+        assert!(error.path().is_some(), "{error}");
+    }
+}

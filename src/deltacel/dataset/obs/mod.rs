@@ -5,6 +5,7 @@
 mod cache;
 mod encode;
 mod filter;
+mod pages;
 pub(super) mod parquet_file;
 mod schema;
 mod shards;
