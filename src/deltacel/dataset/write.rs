@@ -5,13 +5,23 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[cfg(feature = "obs")]
+use arrow_array::RecordBatch;
 
 use super::manifest::{self, Manifest};
+#[cfg(feature = "obs")]
+use super::obs::{ObsSchema, write::ObsWriter};
 use super::{GENE_ORDER, MANIFEST, VAR_NAMES, names, npy, tile_name};
+#[cfg(feature = "obs")]
+use super::{OBS_SCHEMA, VAR_TABLE, var};
 use crate::deltacel::csr::CsrView;
 use crate::deltacel::encode::{self, Encoder, EncoderBuilder};
 use crate::deltacel::header::MAX_GENES;
 use crate::error::{Error, ErrorKind, Part, Unsupported};
+
+const OBS_FOLDER: &str = "obs";
 
 /// Cells of a tile unless another number is asked for.
 const TILE_SIZE: u64 = 10_000;
@@ -26,6 +36,10 @@ pub struct WriterBuilder {
     gene_order: Option<Vec<i32>>,
     var_names: Option<Vec<String>>,
     metadata: Option<String>,
+    #[cfg(feature = "obs")]
+    obs: Option<(ObsSchema, u64)>,
+    #[cfg(feature = "obs")]
+    var: Option<RecordBatch>,
 }
 
 impl WriterBuilder {
@@ -59,16 +73,33 @@ impl WriterBuilder {
         self
     }
 
+    /// A table of cells with these columns, in shards of so many tiles each (the format's default is 1,000). Its rows
+    /// come with the cells: [`Writer::push_with_obs`].
+    #[cfg(feature = "obs")]
+    pub fn obs(mut self, schema: ObsSchema, tiles_per_file: u64) -> WriterBuilder {
+        self.obs = Some((schema, tiles_per_file));
+        self
+    }
+
+    /// The table of genes, a row for each, in output order. Its first column is the index; the metadata of its schema
+    /// may have the name of the index under [`INDEX_NAME`](super::INDEX_NAME), or pandas' own under `pandas`, which is
+    /// then kept as it is. An index of text must be the same as the names of the genes, if those are given, too.
+    #[cfg(feature = "obs")]
+    pub fn var(mut self, table: RecordBatch) -> WriterBuilder {
+        self.var = Some(table);
+        self
+    }
+
     /// Starts a dataset in a new or empty directory at `path`.
     ///
     /// # Errors
     /// [`Unsupported::Exists`] for anything else that is there, [`Unsupported::Busy`] if another writer was faster;
     /// options that do not hold, in [`Part::Option`]; [`ErrorKind::Io`].
     pub fn create(self, path: impl Into<PathBuf>) -> Result<Writer, Error> {
-        self.create_on(path.into(), Box::new(System))
+        self.create_on(path.into(), Arc::new(System))
     }
 
-    fn create_on(self, root: PathBuf, disk: Box<dyn Disk>) -> Result<Writer, Error> {
+    fn create_on(self, root: PathBuf, disk: Arc<dyn Disk>) -> Result<Writer, Error> {
         let range = |option, found: u64, max: u64| {
             let kind = ErrorKind::OutOfRange { found: found.into(), min: 1, max: max.into() };
             if found < 1 || found > max { Err(Error::new(kind, Part::Option(option))) } else { Ok(()) }
@@ -92,6 +123,13 @@ impl WriterBuilder {
             one_each("var_names", list.len())?;
             side_files.push((VAR_NAMES, names::to_bytes(list)?));
         }
+        #[cfg(feature = "obs")]
+        if let Some(table) = &self.var {
+            side_files.push((VAR_TABLE, var::to_bytes(table, self.n_genes)?));
+            self.var_names.as_deref().map_or(Ok(()), |names| var::check_names(table, names))?;
+        }
+        #[cfg(feature = "obs")]
+        let obs = self.obs.map(|(schema, tiles)| ObsWriter::new(schema, tiles)).transpose()?;
         self.metadata.as_deref().map_or(Ok(()), manifest::check_metadata)?;
         let encoder = self.encoder.build()?;
         let manifest = Manifest {
@@ -104,13 +142,29 @@ impl WriterBuilder {
             zstd_level: Some(encoder.profile().zstd_level().into()),
             has_gene_order: self.gene_order.is_some(),
             has_var_names: self.var_names.is_some(),
-            has_var_table: false,
+            has_var_table: side_files.iter().any(|(name, _)| *name == super::VAR_TABLE),
             obs: None,
             metadata: self.metadata,
         };
         claim(&*disk, &root)?;
-        let (pending, tile, starts) = (Pending::default(), Vec::new(), Vec::new());
-        Ok(Writer { root, disk, encoder, manifest, side_files, pending, tile, starts, failed: false })
+        #[cfg(feature = "obs")]
+        if obs.is_some() {
+            let folder = root.join(OBS_FOLDER);
+            disk.create_dir(&folder).map_err(|e| Error::io(e, folder))?;
+        }
+        Ok(Writer {
+            root,
+            disk,
+            encoder,
+            manifest,
+            side_files,
+            pending: Pending::default(),
+            tile: Vec::new(),
+            starts: Vec::new(),
+            #[cfg(feature = "obs")]
+            obs,
+            failed: false,
+        })
     }
 }
 
@@ -143,7 +197,7 @@ fn claim(disk: &dyn Disk, root: &Path) -> Result<(), Error> {
 /// manifest, so that a directory whose writer was dropped, failed or was killed is recognised as incomplete.
 pub struct Writer {
     root: PathBuf,
-    disk: Box<dyn Disk>,
+    disk: Arc<dyn Disk>,
     encoder: Encoder,
     /// Of the tiles written so far.
     manifest: Manifest,
@@ -152,6 +206,8 @@ pub struct Writer {
     tile: Vec<u8>,
     /// Where the cells of the piece at hand start in its arrays.
     starts: Vec<usize>,
+    #[cfg(feature = "obs")]
+    obs: Option<ObsWriter>,
     failed: bool,
 }
 
@@ -198,6 +254,10 @@ impl Writer {
             gene_order: None,
             var_names: None,
             metadata: None,
+            #[cfg(feature = "obs")]
+            obs: None,
+            #[cfg(feature = "obs")]
+            var: None,
         }
     }
 
@@ -214,11 +274,43 @@ impl Writer {
     /// of the file, it cannot: each further call is refused as [`Unsupported::Incomplete`].
     pub fn push(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         self.check_alive()?;
+        #[cfg(feature = "obs")]
+        if self.obs.is_some() {
+            let why = "a writer with a table of cells is given its rows by push_with_obs";
+            return Err(Error::new(ErrorKind::Missing, Part::Option("obs")).caused_by(why));
+        }
+        self.check(cells)?;
+        self.take(cells)
+    }
+
+    /// As [`Writer::push`], with a row of the table of cells for each cell: exactly the columns of the schema in their
+    /// order, codes for categories (an [`ObsEncoder`](super::obs::ObsEncoder) makes them).
+    ///
+    /// # Errors
+    /// As [`Writer::push`]; what is wrong with the rows, in [`Part::Column`] or [`Part::Option`], also takes none of
+    /// the cells. [`Unsupported::Request`] without [`WriterBuilder::obs`].
+    #[cfg(feature = "obs")]
+    pub fn push_with_obs(&mut self, cells: &CsrView<'_>, rows: &RecordBatch) -> Result<(), Error> {
+        self.check_alive()?;
+        self.check(cells)?;
+        let Some(obs) = &mut self.obs else {
+            return Err(Error::new(ErrorKind::Unsupported(Unsupported::Request), Part::Option("obs")));
+        };
+        obs.check(rows, cells.indptr.len() - 1)?;
+        obs.keep(rows);
+        self.take(cells)
+    }
+
+    /// Passes a matrix, and finds where its cells start.
+    fn check(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         let (found, expected) = (cells.n_genes.into(), self.manifest.n_genes.into());
         if found != expected {
             return Err(Error::new(ErrorKind::Inconsistent { found, expected }, Part::Matrix("number of genes")));
         }
-        encode::check(cells, &mut self.starts)?;
+        encode::check(cells, &mut self.starts).map(drop)
+    }
+
+    fn take(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         let mut pending = std::mem::take(&mut self.pending);
         let result = self.push_checked(cells, &mut pending);
         self.pending = pending;
@@ -269,6 +361,10 @@ impl Writer {
         manifest.tile_nnz.push(report.nnz);
         manifest.tile_bytes.push(report.total_bytes);
         manifest.n_chunks = manifest.n_chunks.max(Some(report.n_chunks.into()));
+        #[cfg(feature = "obs")]
+        if let Some(obs) = &mut self.obs {
+            obs.write_tile(&self.disk, &self.root, report.n_cells)?;
+        }
         Ok(())
     }
 
@@ -282,11 +378,21 @@ impl Writer {
         if pending.n_cells() > 0 {
             self.write_pending(&mut pending)?;
         }
+        #[cfg(feature = "obs")]
+        if let Some(obs) = &mut self.obs {
+            let cells = (0..self.manifest.n_tiles()).map(|tile| self.manifest.tile_cells(tile));
+            let stated = obs.finish(cells)?;
+            self.side_files.push((OBS_SCHEMA, obs.text().into()));
+            self.manifest.obs = Some(stated);
+        }
         for (name, bytes) in &self.side_files {
             self.put(name, bytes)?;
         }
         // All that the manifest speaks of is on the disk before the manifest is.
         self.sync(&self.root.join("tiles"))?;
+        if self.manifest.obs.is_some() {
+            self.sync(&self.root.join(OBS_FOLDER))?;
+        }
         self.sync(&self.root)?;
         self.put(MANIFEST, self.manifest.to_json().as_bytes())?;
         if let Err(error) = self.sync(&self.root) {
@@ -330,7 +436,7 @@ impl std::fmt::Debug for Writer {
 }
 
 /// The file operations that a writer needs; tests put failing ones in their place.
-trait Disk: Send + Sync {
+pub(super) trait Disk: Send + Sync {
     /// Whether a directory has no entry.
     fn is_empty(&self, path: &Path) -> io::Result<bool>;
     fn create_dirs(&self, path: &Path) -> io::Result<()>;
@@ -342,7 +448,7 @@ trait Disk: Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-trait NewFile: Write {
+pub(super) trait NewFile: Write + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -395,7 +501,6 @@ impl NewFile for File {
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -522,7 +627,7 @@ mod tests {
             .gene_order([4, 0, 1, 2, 3, 8, 7, 6, 5])
             .var_names(["a", "", "c", "d", "e", "f", "g", "h", "i"])
             .metadata(r#"{"a": 1}"#)
-            .create_on(root.to_owned(), Box::new(disk))?;
+            .create_on(root.to_owned(), Arc::new(disk))?;
         writer.push(&MATRIX)?;
         writer.finish()
     }
@@ -592,7 +697,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("dataset");
         let disk = Faulty { left: Arc::new(AtomicUsize::new(usize::MAX)), fault: Fault::Full };
-        let mut writer = Writer::builder(9).tile_size(2).create_on(root.clone(), Box::new(disk.clone())).unwrap();
+        let mut writer = Writer::builder(9).tile_size(2).create_on(root.clone(), Arc::new(disk.clone())).unwrap();
         // A bad matrix is refused as a whole.
         let bad = CsrView { indices: &[0, 8, 1, 2, 3, 5, 9], ..MATRIX };
         assert_eq!(writer.push(&bad).unwrap_err().part(), Part::GeneOf { cell: 4, gene: 9 });
