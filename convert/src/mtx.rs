@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::num::IntErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -169,7 +170,11 @@ impl<'a> Lines<'a> {
     }
 
     fn fault(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error::new(kind, message).in_part(format!("line {}", self.number)).in_path(self.path)
+        self.place(Error::new(kind, message))
+    }
+
+    fn place(&self, error: Error) -> Error {
+        error.in_part(format!("line {}", self.number)).in_path(self.path)
     }
 }
 
@@ -203,7 +208,10 @@ fn read_table(path: &Path, expected: u64, what: &str) -> Result<Vec<Vec<String>>
         return Ok(rows);
     }
     let found = if rows.len() as u64 > expected { "more".to_owned() } else { rows.len().to_string() };
-    let message = format!("has {found} lines, but the matrix has {expected} {what}; they are not of one data set");
+    let message = format!(
+        "has {found} lines, but the matrix has {expected} {what}; they are not of one data set, or the \
+                           matrix is cells x genes and must be transposed"
+    );
     Err(Error::new(ErrorKind::Inconsistent, message).in_path(path))
 }
 
@@ -336,38 +344,13 @@ impl MtxInput {
             if line.trim_ascii().is_empty() {
                 continue;
             }
+            let entry = entry(line, head);
             seen += 1;
             if seen > head.entries {
                 let message = format!("more entries than the {} that the file states", head.entries);
                 return Err(lines.fault(ErrorKind::Inconsistent, message));
             }
-            let mut words = words(line);
-            let (Some(gene), Some(cell), Some(value), None) = (words.next(), words.next(), words.next(), words.next())
-            else {
-                return Err(lines.fault(ErrorKind::Syntax, "must be gene, cell and count"));
-            };
-            let (Some(gene), Some(cell)) = (whole(gene), whole(cell)) else {
-                return Err(lines.fault(ErrorKind::Syntax, "gene and cell must be whole numbers"));
-            };
-            let within = |what: &str, n: u64, max: u64| {
-                let message = || format!("{what} {n} is not within 1 to {max}");
-                if n >= 1 && n <= max { Ok(n - 1) } else { Err(message()) }
-            };
-            let place = within("gene", gene, head.rows)
-                .and_then(|gene| within("cell", cell, head.columns).map(|cell| (gene, cell)));
-            let (gene, cell) = place.map_err(|message| lines.fault(ErrorKind::OutOfRange, message))?;
-            let value = match number(value, head.real) {
-                Number::Is(value) => value,
-                Number::NoCount => {
-                    let value = String::from_utf8_lossy(value);
-                    return Err(Error::not_a_count(cell, gene, value).in_part(format!("line {}", lines.number)))
-                        .map_err(|error| error.in_path(lines.path));
-                }
-                Number::None => {
-                    let what = if head.real { "a number" } else { "a whole number" };
-                    return Err(lines.fault(ErrorKind::Syntax, format!("the count is not {what}")));
-                }
-            };
+            let (gene, cell, value) = entry.map_err(|error| lines.place(error))?;
             // Genes were counted against the memory: they fit.
             let mut gene = u32::try_from(gene).unwrap_or(u32::MAX);
             if let Some(keep) = keep {
@@ -446,24 +429,31 @@ impl MtxInput {
     }
 }
 
-enum Number {
-    Is(f64),
-    /// A number that is no count, whatever rounding is asked for.
-    NoCount,
-    None,
-}
-
-fn number(word: &[u8], real: bool) -> Number {
-    let Ok(text) = std::str::from_utf8(word) else { return Number::None };
-    if real {
-        return text.parse().map_or(Number::None, Number::Is);
+/// Gene and cell, from 0, and value of a line.
+fn entry(line: &[u8], head: &Head) -> Result<(u64, u64, f64)> {
+    let syntax = |message: &str| Error::new(ErrorKind::Syntax, message);
+    let mut words = words(line);
+    let (Some(gene), Some(cell), Some(value), None) = (words.next(), words.next(), words.next(), words.next()) else {
+        return Err(syntax("must be gene, cell and count"));
+    };
+    let number = |word, what: &str, max: u64| {
+        let n = whole(word).ok_or_else(|| syntax("gene and cell must be whole numbers"))?;
+        let outside = || Error::new(ErrorKind::OutOfRange, format!("{what} {n} is not within 1 to {max}"));
+        if n <= max { n.checked_sub(1).ok_or_else(outside) } else { Err(outside()) }
+    };
+    let (gene, cell) = (number(gene, "gene", head.rows)?, number(cell, "cell", head.columns)?);
+    let text = String::from_utf8_lossy(value);
+    if head.real {
+        let value = text.parse().map_err(|_| syntax("the count is not a number"))?;
+        return Ok((gene, cell, value));
     }
+    let no_count = || Error::not_a_count(cell, gene, &text);
     match text.parse::<i64>() {
-        Ok(value) => u32::try_from(value).map_or(Number::NoCount, |value| Number::Is(value.into())),
-        Err(error) => match error.kind() {
-            std::num::IntErrorKind::PosOverflow | std::num::IntErrorKind::NegOverflow => Number::NoCount,
-            _ => Number::None,
-        },
+        Ok(value) => Ok((gene, cell, u32::try_from(value).map_err(|_| no_count())?.into())),
+        Err(error) => Err(match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => no_count(),
+            _ => syntax("the count is not a whole number"),
+        }),
     }
 }
 
@@ -619,12 +609,7 @@ impl Input for MtxInput {
         self.notes.clone()
     }
 
-    fn rows(
-        &mut self,
-        cells: Range<u64>,
-        memory: usize,
-        visit: &mut dyn FnMut(RowBlock) -> Result<()>,
-    ) -> Result<()> {
+    fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {
         let mut next = cells.start;
         while next < cells.end {
             let bucket = next / self.cells_per_bucket;

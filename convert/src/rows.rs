@@ -1,5 +1,7 @@
 //! Rows as they were found, turned into rows of counts.
 
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, ErrorKind, Result, RowBlock, Values};
@@ -102,26 +104,34 @@ impl<'a> Cleaner<'a> {
         Cleaner { columns, round, changes: Changes::default(), scratch: Vec::new() }
     }
 
-    /// Adds the rows of a block to `out`.
+    /// Adds some rows of a block to `out`.
     ///
     /// # Errors
     /// `NotCounts` for the first value that is none; `OutOfRange` for a gene that there is not and for duplicates whose
     /// sum is too large; `Inconsistent` where the arrays do not fit each other.
-    pub fn clean(&mut self, block: &RowBlock, out: &mut Rows) -> Result<()> {
+    pub fn clean(&mut self, block: &RowBlock, rows: Range<usize>, out: &mut Rows) -> Result<()> {
         match &block.values {
-            Values::I64(values) => self.clean_values(block, values, out),
-            Values::U64(values) => self.clean_values(block, values, out),
-            Values::F32(values) => self.clean_values(block, values, out),
-            Values::F64(values) => self.clean_values(block, values, out),
+            Values::I64(values) => self.clean_values(block, values, rows, out),
+            Values::U64(values) => self.clean_values(block, values, rows, out),
+            Values::F32(values) => self.clean_values(block, values, rows, out),
+            Values::F64(values) => self.clean_values(block, values, rows, out),
         }
     }
 
-    fn clean_values<T: Value>(&mut self, block: &RowBlock, values: &[T], out: &mut Rows) -> Result<()> {
+    fn clean_values<T: Value>(
+        &mut self,
+        block: &RowBlock,
+        values: &[T],
+        rows: Range<usize>,
+        out: &mut Rows,
+    ) -> Result<()> {
         let bad = || Error::new(ErrorKind::Inconsistent, "indptr, indices and data do not fit each other");
         if block.indices.len() != values.len() {
             return Err(bad());
         }
-        for (cell, bounds) in (block.first_cell..).zip(block.indptr.windows(2)) {
+        let first = block.first_cell + rows.start as u64;
+        let indptr = block.indptr.get(rows.start..=rows.end).ok_or_else(bad)?;
+        for (cell, bounds) in (first..).zip(indptr.windows(2)) {
             let at = |bound: i64| usize::try_from(bound).map_err(|_| bad());
             let span = at(bounds[0])?..at(bounds[1])?;
             let genes = block.indices.get(span.clone()).ok_or_else(bad)?;
@@ -265,7 +275,7 @@ mod tests {
         let found = block(&[0, 4, 4, 6], &[2, 1, 0, 2, 3, 3], values);
         let mut rows = Rows::default();
         let mut cleaner = Cleaner::new(&[3, 2, 1, 0], false);
-        cleaner.clean(&found, &mut rows).unwrap();
+        cleaner.clean(&found, 0..found.n_cells(), &mut rows).unwrap();
         assert_eq!((&rows.indptr[..], &rows.indices[..]), (&[0, 2, 2, 3][..], &[1, 3, 0][..]));
         assert_eq!(rows.values, [8, 2, 1]);
         assert_eq!(cleaner.changes, Changes { zeros: 2, duplicates: 1, unsorted_cells: 1, rounded: 0 });
@@ -278,7 +288,7 @@ mod tests {
         let error = |round, values: Values| {
             let count = i64::try_from(values.len()).unwrap();
             let found = block(&[0, 0, count], &vec![1; values.len()], values);
-            Cleaner::new(&columns, round).clean(&found, &mut Rows::default()).unwrap_err().to_string()
+            Cleaner::new(&columns, round).clean(&found, 0..2, &mut Rows::default()).unwrap_err().to_string()
         };
         for (values, text) in [
             (Values::I64(vec![1, -2]), "-2"),
@@ -297,7 +307,7 @@ mod tests {
         assert!(error(true, Values::F64(vec![-0.6])).contains("-0.6"));
         assert!(error(false, Values::I64(vec![2_147_483_647, 1])).contains("cell 8, gene 1: the sum"));
         let outside = block(&[0, 1], &[2], Values::I64(vec![1]));
-        let error = Cleaner::new(&columns, false).clean(&outside, &mut Rows::default()).unwrap_err();
+        let error = Cleaner::new(&columns, false).clean(&outside, 0..1, &mut Rows::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfRange);
     }
 
@@ -306,7 +316,7 @@ mod tests {
         let found = block(&[0, 3], &[0, 1, 2], Values::F64(vec![0.999_999, 32.000_000_1, -0.2]));
         let mut rows = Rows::default();
         let mut cleaner = Cleaner::new(&[0, 1, 2], true);
-        cleaner.clean(&found, &mut rows).unwrap();
+        cleaner.clean(&found, 0..found.n_cells(), &mut rows).unwrap();
         assert_eq!(rows.values, [1, 32]);
         assert_eq!((cleaner.changes.rounded, cleaner.changes.zeros), (3, 1));
     }

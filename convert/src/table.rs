@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_select::take::take_record_batch;
 
 use crate::{Error, ErrorKind, INDEX_NAME, Result};
 
@@ -19,4 +20,9 @@ pub fn of_text(index_name: Option<&str>, columns: Vec<(&str, Vec<String>)>) -> R
 /// A fault of Arrow's: columns that do not go together.
 pub fn fault(error: ArrowError) -> Error {
     Error::new(ErrorKind::Inconsistent, error.to_string()).caused_by(error)
+}
+
+/// Some rows of a table, in that order.
+pub fn take(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
+    take_record_batch(table, &UInt32Array::from(rows.to_vec())).map_err(fault)
 }
