@@ -463,7 +463,7 @@ impl<'a> Conversion<'a> {
         if let Some(spool) = scattered {
             spool.finish()?;
         } else {
-            check_memory(counted.max_tile, self.options)?;
+            check_memory(counted.max_tile, self.options.tile_size.min(self.n_cells()), self.options)?;
         }
         self.stage.put_json(&counts_name(shard.index), &counted)?;
         Ok(counted)
@@ -717,14 +717,14 @@ fn input_options(options: &Options, stage: &Stage, n: usize) -> InputOptions {
     }
 }
 
-/// Refuses tiles that need more memory than there may be.
-fn check_memory(nonzeros: u64, options: &Options) -> Result<()> {
+/// Refuses a tile of so many cells that needs more memory than there may be.
+fn check_memory(nonzeros: u64, cells: u64, options: &Options) -> Result<()> {
     let needed = nonzeros.saturating_mul(BYTES_PER_NONZERO);
     let limit = options.memory / 4 * 3;
     if needed <= limit {
         return Ok(());
     }
-    let tile_size = (options.tile_size.saturating_mul(limit) / needed.max(1)).max(1);
+    let tile_size = (cells.saturating_mul(limit) / needed.max(1)).max(1);
     let memory = needed / 3 * 4;
     let message = format!(
         "a tile has {nonzeros} nonzeros or more, too many for --memory {}; take --tile-size {tile_size} or less, or \
@@ -823,7 +823,7 @@ impl Builder {
     }
 
     fn send_if_full(&mut self) -> Result<()> {
-        check_memory(self.rows.indices.len() as u64, &self.options)?;
+        check_memory(self.rows.indices.len() as u64, self.rows.n_cells() as u64, &self.options)?;
         if self.room() > 0 {
             return Ok(());
         }
