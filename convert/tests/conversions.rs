@@ -392,3 +392,39 @@ proptest! {
         prop_assert_eq!(summary.nnz, expected.rows.iter().map(|row| row.len() as u64).sum::<u64>());
     }
 }
+
+#[test]
+fn a_dataset_keeps_its_tables_when_it_is_converted_again() {
+    let folder = tempdir().unwrap();
+    let paths = [folder.path().join("a"), folder.path().join("b")];
+    Matrix::random(30, 12, 5, 3).write_plain(&paths[0]);
+    Matrix::random(20, 12, 5, 4).write_plain(&paths[1]);
+    let (first, again) = (folder.path().join("first"), folder.path().join("again"));
+    convert(&paths, &first, &small(), Step::Whole, &()).unwrap();
+    for shuffle in [None, Some(4)] {
+        let options = Options { tile_size: 7, shuffle, ..Options::default() };
+        run(&[&first], &again, &options).unwrap();
+        let [before, after] = [&first, &again].map(|path| Dataset::open(path).unwrap());
+        assert_eq!(before.gene_order().unwrap(), after.gene_order().unwrap());
+        let (a, b) = (before.var().unwrap().unwrap(), after.var().unwrap().unwrap());
+        assert_eq!(a, b);
+        assert_eq!(a.schema().field(1).name(), "gene_ids");
+        let (a, b) = (before.obs().unwrap().unwrap(), after.obs().unwrap().unwrap());
+        assert_eq!(a.schema(), b.schema());
+        // Rows of the table follow their cells.
+        let cells: Vec<u64> = (0..50).collect();
+        let names = ["barcode", "source_file"];
+        let (a, b) = (a.values(&names, &cells).unwrap(), b.values(&names, &cells).unwrap());
+        let (rows_a, rows_b) = (Matrix::of(&first).rows, Matrix::of(&again).rows);
+        let keyed = |table: &arrow_array::RecordBatch, rows: &[Vec<(u32, i32)>]| {
+            let get = |column: usize, row: usize| format!("{:?}", table.column(column).slice(row, 1));
+            let mut keyed: Vec<_> = (0..50).map(|row| (get(0, row), get(1, row), rows[row].clone())).collect();
+            assert!(keyed.windows(2).any(|pair| pair[0] != pair[1]));
+            keyed.sort();
+            keyed
+        };
+        assert_eq!(keyed(&a, &rows_a), keyed(&b, &rows_b));
+        assert_eq!(rows_a == rows_b, shuffle.is_none());
+        fs::remove_dir_all(&again).unwrap();
+    }
+}
