@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser};
-use tilekern::deltacel::{Decoder, DecoderBuilder};
+use tilekern::deltacel::{Decoder, DecoderBuilder, Profile};
 use tilekern::kernels::{Kernels, Level};
 use tilekern::{Error, Limits};
 
@@ -27,6 +27,13 @@ pub struct Engine {
 /// A number of threads that a machine can have.
 pub fn threads() -> RangedI64ValueParser<u16> {
     RangedI64ValueParser::new().range(..=1024)
+}
+
+/// A profile of the writer of tiles.
+pub fn profile(text: &str) -> Result<Profile, String> {
+    let why =
+        |error: Error| std::error::Error::source(&error).map_or_else(|| error.message(), |source| source.to_string());
+    text.parse().map_err(why)
 }
 
 impl Engine {
@@ -75,6 +82,11 @@ pub struct CellRange {
 }
 
 impl CellRange {
+    /// Both ends, where both are written.
+    pub fn bounds(&self) -> Option<Range<u64>> {
+        self.end.map(|end| self.start..end)
+    }
+
     /// The range in a matrix of `n_cells`, or none where it does not lie in there.
     pub fn within(&self, n_cells: u64) -> Option<Range<u64>> {
         let end = self.end.unwrap_or(n_cells);

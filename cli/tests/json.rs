@@ -103,6 +103,8 @@ fn every_verb_prints_what_is_documented() {
     fs::write(at("damaged.dct"), damaged).unwrap();
     let (a, none, damaged, absent) = (at("a.dct"), at("none.dct"), at("damaged.dct"), at("absent"));
     let (dataset, output) = (at("dataset"), at("out.mtx"));
+    let (matrix, converted) = (at("matrix.mtx"), at("converted"));
+    fs::write(&matrix, "%%MatrixMarket matrix coordinate integer general\n3 2 1\n1 1 1\n").unwrap();
 
     let sample = ["sample", &dataset, "--cells", "30", "--genes", "200", "--tile-size", "20", "--profile", "quick"];
     let cases: &[(&str, i32, &[&[&str]])] = &[
@@ -121,6 +123,7 @@ fn every_verb_prints_what_is_documented() {
         ),
         ("`tilekern info`, tile", 0, &[&["info", &a], &["info", &none]]),
         ("`tilekern info`, dataset", 0, &[&["info", &dataset]]),
+        ("`tilekern convert`", 0, &[&["convert", &matrix, &converted]]),
         ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset]]),
         ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
         ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),

@@ -187,13 +187,12 @@ pub fn convert(
     let result = Conversion::open(inputs, options, shard, &stage, progress)
         .and_then(|mut conversion| conversion.run(step, output).map_err(|error| conversion.with_choices(error)));
     match result {
-        Ok(mut summary) => {
+        Ok(summary) => {
             if summary.complete {
                 stage.commit(output)?;
             } else {
                 stage.clear_scratch()?;
             }
-            summary.notes.dedup();
             Ok(summary)
         }
         Err(error) if step == Step::Whole && !stage.has_tiles() => {
@@ -321,7 +320,7 @@ impl<'a> Conversion<'a> {
         stage: &'a Stage,
         progress: &'a dyn Progress,
     ) -> Result<Conversion<'a>> {
-        let (mut sources, mut inputs, mut starts, mut notes) = (Vec::new(), Vec::new(), vec![0], Vec::new());
+        let (mut sources, mut inputs, mut starts) = (Vec::new(), Vec::new(), vec![0]);
         let mut n_cells = 0_u64;
         for (n, path) in paths.iter().enumerate() {
             let source = open(path)?;
@@ -335,12 +334,11 @@ impl<'a> Conversion<'a> {
                 .checked_add(input.n_cells())
                 .ok_or_else(|| Error::new(ErrorKind::OutOfRange, "more cells than can be counted").in_path(path))?;
             starts.push(n_cells);
-            notes.extend(input.notes());
             sources.push(source);
             inputs.push(input);
         }
         let genes = Genes::of(&mut inputs, options.match_genes)?;
-        notes.extend(genes.notes.iter().cloned());
+        let notes = genes.notes.clone();
         Ok(Conversion { options, shard, stage, progress, sources, inputs, starts, genes, notes })
     }
 
@@ -376,9 +374,16 @@ impl<'a> Conversion<'a> {
 
     fn summary(&self) -> Summary {
         let inputs = self.inputs.iter();
+        // Inputs know more of what they left out when all of them was read.
+        let mut notes: Vec<String> = Vec::new();
+        for note in inputs.clone().flat_map(|input| input.notes()).chain(self.notes.iter().cloned()) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
         Summary {
             n_genes: self.genes.count() as u64,
-            notes: self.notes.clone(),
+            notes,
             inputs: inputs.map(|input| (input.path().to_owned(), input.slot().to_owned(), input.n_cells())).collect(),
             ..Summary::default()
         }
