@@ -47,7 +47,7 @@ pub trait Input: Send {
     fn n_genes(&self) -> u64;
 
     /// The table of cells: one row per cell. Its first column is the index (text), and the schema's metadata has that
-    /// column's name in the source under [`INDEX_NAME`] where it has one. Categories are dictionary arrays.
+    /// column's name in the source under [`INDEX_NAME`](crate::INDEX_NAME) where it has one. Categories are dictionary arrays.
     ///
     /// # Errors
     /// What keeps it from being read.
@@ -65,15 +65,13 @@ pub trait Input: Send {
         Vec::new()
     }
 
-    /// Hands over consecutive blocks of the rows of `cells`, in order, each needing at most about `memory` bytes.
+    /// Hands over consecutive blocks of the rows of `cells`, in order, each needing at most about `memory` bytes. Inputs
+    /// that store every value leave the zeros out: a zero in a block counts as one that the source stores beside others.
     ///
     /// # Errors
     /// What is wrong with the matrix, with the row; and whatever `visit` returns.
     fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()>;
 }
-
-/// Key of a table's metadata: the name that the index has in the source.
-pub const INDEX_NAME: &str = "index_name";
 
 /// Some consecutive rows as they were found: genes may be unsorted and repeated, values may be 0 or no counts at all.
 #[derive(Clone, Debug, PartialEq)]

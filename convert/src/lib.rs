@@ -6,8 +6,23 @@
 // Numbers from outside are converted with a check, never cut.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
+mod deltacel;
+mod engine;
 mod error;
+mod genes;
 mod input;
+mod mtx;
+mod open;
+mod rows;
+mod shuffle;
+mod spool;
+mod stage;
+mod table;
 
+pub use engine::{Options, Phase, Progress, Shard, Step, Summary, convert};
 pub use error::{Error, ErrorKind, Result};
-pub use input::{INDEX_NAME, Input, InputOptions, RowBlock, Source, Values};
+pub use genes::{GeneOrder, MatchGenes};
+pub use input::{Input, InputOptions, RowBlock, Source, Values};
+pub use open::open;
+pub use rows::Changes;
+pub use tilekern::deltacel::dataset::INDEX_NAME;

@@ -5,7 +5,11 @@
 mod manifest;
 mod names;
 mod npy;
+#[cfg(feature = "obs")]
+pub mod obs;
 mod rows;
+#[cfg(feature = "obs")]
+mod var;
 mod verify;
 #[cfg(feature = "encode")]
 mod write;
@@ -16,6 +20,8 @@ use std::sync::OnceLock;
 pub use self::manifest::{Manifest, Obs};
 pub use self::names::VarNames;
 pub use self::rows::Reader;
+#[cfg(feature = "obs")]
+pub use self::var::{INDEX_NAME, var_index};
 pub use self::verify::{Event, verify};
 #[cfg(feature = "encode")]
 pub use self::write::{Writer, WriterBuilder};
