@@ -7,12 +7,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::file::numbers;
-use super::matrix::{BOUNDS_AT_ONCE, BYTES_PER_ENTRY, Sparse, fitting, too_large, usize_of};
+use super::matrix::{BOUNDS_AT_ONCE, BYTES_PER_ENTRY, Sparse, fitting, group, too_large, usize_of};
 use crate::spool::{Blocks, Spool};
-use crate::{Error, ErrorKind, Result, RowBlock, Values};
+use crate::{ErrorKind, Result, RowBlock, Values};
 
 /// Bytes of an entry in a temporary file: cell within its bucket, gene, the value's bits.
 const RECORD: usize = 16;
+
+/// Bytes that an entry takes while its bucket is in memory.
+const BYTES_IN_BUCKET: usize = 20;
 
 /// The name of the folder for temporary files.
 const FOLDER: &str = "columns";
@@ -20,15 +23,15 @@ const FOLDER: &str = "columns";
 pub(super) struct Columns {
     sparse: Sparse,
     scratch: PathBuf,
+    /// Bytes for buckets and for columns that pass by.
+    memory: usize,
     plan: Option<Plan>,
-    /// The bucket that was needed last, if rows of it may be needed again.
+    /// The bucket that was needed last.
     loaded: Option<RowBlock>,
 }
 
 /// Cells in buckets.
 struct Plan {
-    /// Entries that a bucket has at most.
-    most: u64,
     /// Entries of each cell.
     counts: Vec<u32>,
     /// The first cell of each bucket, and the number of cells.
@@ -36,8 +39,8 @@ struct Plan {
 }
 
 impl Columns {
-    pub fn new(sparse: Sparse, scratch: &Path) -> Columns {
-        Columns { sparse, scratch: scratch.join(FOLDER), plan: None, loaded: None }
+    pub fn new(sparse: Sparse, scratch: &Path, memory: usize) -> Columns {
+        Columns { sparse, scratch: scratch.join(FOLDER), memory, plan: None, loaded: None }
     }
 
     /// See [`Input::rows`](crate::Input::rows).
@@ -47,18 +50,10 @@ impl Columns {
         memory: usize,
         visit: &mut dyn FnMut(RowBlock) -> Result<()>,
     ) -> Result<()> {
-        // Half for the bucket, half for the columns that pass by, or for copies of rows.
-        let most = fitting(memory / 2, BYTES_PER_ENTRY);
-        let plan = match self.plan.take().filter(|plan| plan.most <= most) {
+        let most = fitting(memory, BYTES_IN_BUCKET);
+        let plan = match self.plan.take() {
             Some(plan) => plan,
-            None => {
-                self.loaded = None;
-                let plan = Plan::new(&self.sparse, most, memory)?;
-                if plan.starts.len() > 2 {
-                    plan.spool(&self.sparse, &self.scratch, memory)?;
-                }
-                plan
-            }
+            None => Plan::new(&self.sparse, &self.scratch, self.memory)?,
         };
         let mut bucket = plan.starts.partition_point(|&start| start <= cells.start).saturating_sub(1);
         let mut next = cells.start;
@@ -67,16 +62,19 @@ impl Columns {
             let end = whole.end.min(cells.end);
             let block = match self.loaded.take().filter(|block| block.first_cell == whole.start) {
                 Some(block) => block,
-                None => plan.load(bucket, &self.sparse, &self.scratch)?,
+                None => plan.load(bucket, &self.sparse, &self.scratch, self.memory)?,
             };
-            if (next, end) == (whole.start, whole.end) {
-                visit(block)?;
-            } else {
-                let part = part(&block, usize_of(next - whole.start)..usize_of(end - whole.start));
-                self.loaded = Some(block);
-                visit(part)?;
+            let bounds: Vec<u64> = block.indptr.iter().map(|bound| bound.unsigned_abs()).collect();
+            while next < end {
+                let from = usize_of(next - whole.start);
+                let to = group(&bounds[..=usize_of(end - whole.start)], from, most);
+                if to == from {
+                    return Err(too_large(&self.sparse.data, next, bounds[from + 1] - bounds[from], memory));
+                }
+                visit(part(&block, from..to))?;
+                next = whole.start + to as u64;
             }
-            next = end;
+            self.loaded = Some(block);
             bucket += 1;
         }
         self.plan = Some(plan);
@@ -103,8 +101,9 @@ fn part(block: &RowBlock, rows: Range<usize>) -> RowBlock {
 }
 
 impl Plan {
-    /// Counts the entries of each cell, and makes buckets of them.
-    fn new(sparse: &Sparse, most: u64, memory: usize) -> Result<Plan> {
+    /// Counts the entries of each cell, and makes buckets of them; with more than one, writes all entries to files.
+    fn new(sparse: &Sparse, scratch: &Path, memory: usize) -> Result<Plan> {
+        let most = fitting(memory / 2, BYTES_IN_BUCKET);
         let cells = usize_of(sparse.bound);
         if cells > memory / 4 / size_of::<u32>() {
             let needed = cells.saturating_mul(4 * size_of::<u32>());
@@ -112,7 +111,7 @@ impl Plan {
             return Err(sparse.data.error(ErrorKind::LimitExceeded, message).hint("allow more with --memory"));
         }
         let mut counts = vec![0_u32; cells];
-        pieces(sparse, most, |piece| {
+        pieces(sparse, memory, |piece| {
             for cell in sparse.indices(piece.entries.clone())? {
                 let count = &mut counts[cell as usize];
                 *count = count.checked_add(1).ok_or_else(|| too_large(&sparse.data, cell.into(), 1 << 32, memory))?;
@@ -132,7 +131,11 @@ impl Plan {
             entries += count;
         }
         starts.push(sparse.bound);
-        Ok(Plan { most, counts, starts })
+        let plan = Plan { counts, starts };
+        if plan.starts.len() > 2 {
+            plan.spool(sparse, scratch, memory)?;
+        }
+        Ok(plan)
     }
 
     /// Writes all entries to the files of their buckets.
@@ -140,7 +143,7 @@ impl Plan {
         let mut spool = Spool::create(folder.to_owned(), self.starts.len() - 1, memory / 4)?;
         // The bucket of each cell, looked up as often as there are entries.
         let ends = &self.starts[1..];
-        pieces(sparse, self.most / 2, |piece| {
+        pieces(sparse, memory, |piece| {
             piece.each(sparse, |cell, gene, bits| {
                 let bucket = ends.partition_point(|&end| end <= u64::from(cell));
                 // A bucket's cells are numbered in 32 bits, as all cells are.
@@ -152,12 +155,12 @@ impl Plan {
     }
 
     /// The rows of one bucket.
-    fn load(&self, bucket: usize, sparse: &Sparse, folder: &Path) -> Result<RowBlock> {
+    fn load(&self, bucket: usize, sparse: &Sparse, folder: &Path, memory: usize) -> Result<RowBlock> {
         let cells = self.starts[bucket]..self.starts[bucket + 1];
         let mut block = Block::new(&self.counts[usize_of(cells.start)..usize_of(cells.end)]);
         let changed = || sparse.indices.error(ErrorKind::Inconsistent, "the file changed while it was read");
         if self.starts.len() == 2 {
-            pieces(sparse, self.most.div_ceil(2), |piece| {
+            pieces(sparse, memory, |piece| {
                 piece.each(sparse, |cell, gene, bits| block.put(cell as usize, gene, bits).ok_or_else(changed))
             })?;
         } else {
@@ -207,15 +210,16 @@ impl Piece<'_> {
     }
 }
 
-/// Goes through all entries, at most `most` at a time.
-fn pieces(sparse: &Sparse, most: u64, mut visit: impl FnMut(&Piece<'_>) -> Result<()>) -> Result<()> {
+/// Goes through all entries, as many at a time as fit into a part of the memory.
+fn pieces(sparse: &Sparse, memory: usize, mut visit: impl FnMut(&Piece<'_>) -> Result<()>) -> Result<()> {
+    let most = fitting(memory / 4, BYTES_PER_ENTRY);
     let mut gene = 0;
     while gene < sparse.lists {
-        let next = sparse.lists.min(gene + BOUNDS_AT_ONCE.min(most.max(1)));
+        let next = sparse.lists.min(gene + BOUNDS_AT_ONCE.min(most));
         let spans = sparse.spans(gene..next)?;
         let (mut start, end) = (spans[0], spans[spans.len() - 1]);
         while start < end {
-            let stop = end.min(start + most.max(1));
+            let stop = end.min(start + most);
             visit(&Piece { entries: start..stop, spans: &spans, first_gene: gene })?;
             start = stop;
         }

@@ -43,14 +43,22 @@ impl Container {
         self.root(MEMORY_TO_LOOK)
     }
 
+    /// Bytes that a table may take. They come on top of the memory for matrices; but a small file that says that it has
+    /// huge tables, for instance of values that it does not store, is not believed.
+    pub fn memory_for_tables(&self, memory: usize) -> usize {
+        let length = usize::try_from(self.storage.len()).unwrap_or(usize::MAX);
+        memory.max(64 << 20).saturating_add(length.saturating_mul(64))
+    }
+
     /// The root of a file whose chunks, and whose cache of them, take a part of `memory` bytes.
     pub fn root(&self, memory: usize) -> Result<Folder> {
-        let largest = memory / 2;
+        // The cache holds two of the largest chunks, of indices and of values. Real files have chunks of up to 1 MiB.
+        let largest = (memory / 4).max(4 << 20);
         let options = OpenOptions::default()
-            .with_chunk_cache_bytes(memory / 8)
+            .with_chunk_cache_bytes(2 * largest)
             .with_max_chunk_bytes(largest)
-            .with_max_read_bytes(memory)
-            .with_max_object_header_bytes(memory.min(16 << 20))
+            .with_max_read_bytes(self.memory_for_tables(memory))
+            .with_max_object_header_bytes(16 << 20)
             .with_filter_registry(filters::registry(largest));
         let file = Hdf5File::from_storage_with_options(self.storage.clone(), options);
         let root = file.and_then(|file| file.root_group()).map_err(|error| fault(error).in_path(&self.path))?;

@@ -2,6 +2,7 @@
 
 use hdf5_reader::error::{Error, Result};
 use hdf5_reader::filters::FilterRegistry;
+use zstd::zstd_safe;
 
 /// `lzf` in the registry of HDF5 filters; h5py's own.
 const LZF: u16 = 32000;
@@ -53,7 +54,7 @@ fn lzf(data: &[u8], limit: usize) -> Result<Vec<u8>> {
     // 3 bytes give at most 264. Nothing is reserved that the input could not fill.
     let mut out = Vec::with_capacity(limit.min(data.len().saturating_mul(88)));
     let mut rest = data;
-    let mut byte = |rest: &mut &[u8]| -> Result<usize> {
+    let byte = |rest: &mut &[u8]| -> Result<usize> {
         let (&first, after) = rest.split_first().ok_or_else(|| bad("LZF: the input ends within a copy"))?;
         *rest = after;
         Ok(usize::from(first))

@@ -82,7 +82,7 @@ fn matrix(node: Node, options: &InputOptions) -> Result<Matrix> {
             };
             let scratch = match format.as_str() {
                 "csr" | "csr_matrix" => None,
-                "csc" | "csc_matrix" => Some(options.scratch.as_path()),
+                "csc" | "csc_matrix" => Some((options.scratch.as_path(), options.memory)),
                 other => return error(ErrorKind::Unsupported, format!("its encoding {other:?} is not supported")),
             };
             match attributes.integers(shape)?.as_deref() {

@@ -36,11 +36,11 @@ enum Layout {
 
 impl Matrix {
     /// A matrix of which each cell, or each gene if `scratch` is given, has a list in `folder`. What is stored gene by gene
-    /// is turned with the help of files in `scratch`, where it is larger than memory.
+    /// is turned with the help of files in `scratch`, where it is larger than that many bytes.
     ///
     /// # Errors
     /// Lists that are absent, of the wrong type, or whose lengths do not fit each other.
-    pub fn compressed(folder: &Folder, n_cells: u64, n_genes: u64, scratch: Option<&Path>) -> Result<Matrix> {
+    pub fn compressed(folder: &Folder, n_cells: u64, n_genes: u64, scratch: Option<(&Path, usize)>) -> Result<Matrix> {
         let by_columns = scratch.is_some();
         check_genes(n_genes).map_err(|error| error.in_part(folder.name.as_str()))?;
         let (lists, bound) = if by_columns { (n_genes, n_cells) } else { (n_cells, n_genes) };
@@ -54,7 +54,7 @@ impl Matrix {
         };
         sparse.check()?;
         let layout = match scratch {
-            Some(scratch) => Layout::Columns(Columns::new(sparse, scratch)),
+            Some((scratch, memory)) => Layout::Columns(Columns::new(sparse, scratch, memory)),
             None => Layout::Rows(sparse),
         };
         Ok(Matrix { n_cells, n_genes, layout })
@@ -222,7 +222,7 @@ pub(super) fn too_large(array: &Array, cell: u64, entries: u64, memory: usize) -
 }
 
 /// Consecutive lists whose entries are at most `most`: ends of groups, as offsets in `spans`.
-fn group(spans: &[u64], from: usize, most: u64) -> usize {
+pub(super) fn group(spans: &[u64], from: usize, most: u64) -> usize {
     let full = |&end: &u64| end - spans[from] <= most;
     from + spans[from + 1..].iter().take_while(|end| full(end)).count()
 }

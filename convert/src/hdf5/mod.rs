@@ -110,7 +110,8 @@ impl Source for Hdf5 {
     fn open(&self, slot: &str, options: &InputOptions) -> Result<Box<dyn Input>> {
         let opened = self.open_slot(slot, options).map_err(|error| error.in_path(&self.container.path))?;
         let (path, slot) = (self.container.path.clone(), slot.to_owned());
-        Ok(Box::new(Hdf5Input { opened, path, slot, memory: options.memory }))
+        let memory = self.container.memory_for_tables(options.memory);
+        Ok(Box::new(Hdf5Input { opened, path, slot, memory }))
     }
 }
 
@@ -175,6 +176,7 @@ struct Hdf5Input {
     opened: Opened,
     path: PathBuf,
     slot: String,
+    /// Bytes that a table may take.
     memory: usize,
 }
 

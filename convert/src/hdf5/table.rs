@@ -13,7 +13,7 @@ use arrow_schema::{DataType, Field, Schema};
 use hdf5_reader::{Datatype, H5Type, StringSize};
 
 use super::file::{
-    Array, Cells, Elements, Half, NOT_UTF8, Reference, Text, Truth, describe, integers, is_boolean,
+    Array, Cells, Half, NOT_UTF8, Reference, Text, Truth, describe, integers, is_boolean,
     is_text_of_any_length,
 };
 use crate::{Error, ErrorKind, INDEX_NAME, Result};

@@ -2,7 +2,7 @@
 //! or a group for each genome (Cell Ranger 2 and earlier).
 
 use arrow_array::cast::AsArray;
-use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, RecordBatch};
 
 use super::file::{Array, Folder, integers};
 use super::matrix::Matrix;
@@ -115,7 +115,7 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
     let mut notes = Vec::new();
     let kept = match (&features.types, &options.feature_type) {
         (Some(types), wanted) => {
-            choose(types, wanted.as_deref(), &mut Budget::new(options.memory), &mut notes)?
+            choose(types, wanted.as_deref(), &mut Budget::new(options.memory.max(64 << 20)), &mut notes)?
         }
         (None, Some(wanted)) => {
             let message = format!("its features have no types, so that none is {wanted:?}");
@@ -154,8 +154,8 @@ fn choose(
     budget.take(found.len(), size_of::<Option<u32>>())?;
     let mut counts: Vec<(String, usize)> = Vec::new();
     for kind in found.iter().flatten() {
-        match counts.iter_mut().find(|(known, _)| known == kind) {
-            Some((_, count)) => *count += 1,
+        match counts.iter().position(|(known, _)| known == kind) {
+            Some(at) => counts[at].1 += 1,
             None if counts.len() < 64 => counts.push((kind.to_owned(), 1)),
             None => return Err(types.error(ErrorKind::Unsupported, "the features are of more than 64 types")),
         }
