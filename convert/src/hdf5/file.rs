@@ -47,7 +47,7 @@ impl Container {
     /// huge tables, for instance of values that it does not store, is not believed.
     pub fn memory_for_tables(&self, memory: usize) -> usize {
         let length = usize::try_from(self.storage.len()).unwrap_or(usize::MAX);
-        memory.max(64 << 20).saturating_add(length.saturating_mul(64))
+        memory.max(16 << 20).saturating_add(length.saturating_mul(64))
     }
 
     /// The root of a file whose chunks, and whose cache of them, take a part of `memory` bytes.
@@ -392,14 +392,7 @@ impl Elements for AttributeValues<'_> {
 
 /// A type that takes whole numbers of every other.
 pub(super) trait Whole:
-    TryFrom<i8>
-    + TryFrom<i16>
-    + TryFrom<i32>
-    + TryFrom<i64>
-    + TryFrom<u8>
-    + TryFrom<u16>
-    + TryFrom<u32>
-    + TryFrom<u64>
+    TryFrom<i8> + TryFrom<i16> + TryFrom<i32> + TryFrom<i64> + TryFrom<u8> + TryFrom<u16> + TryFrom<u32> + TryFrom<u64>
 {
 }
 
@@ -418,7 +411,11 @@ where
     for (at, &value) in found.iter().enumerate() {
         narrowed.push(W::try_from(value).map_err(|_| {
             let message = format!("{value} is outside the range that is possible here");
-            Error::new(ErrorKind::OutOfRange, message).in_part(format!("{}, entry {}", from.name(), from.first() + at as u64))
+            Error::new(ErrorKind::OutOfRange, message).in_part(format!(
+                "{}, entry {}",
+                from.name(),
+                from.first() + at as u64
+            ))
         })?);
     }
     Ok(narrowed)
@@ -466,7 +463,9 @@ impl H5Type for Half {
 
     fn from_bytes(bytes: &[u8], dtype: &Datatype) -> std::result::Result<Half, Fault> {
         let bits = match (bytes, dtype) {
-            (&[a, b], Datatype::FloatingPoint { byte_order: ByteOrder::LittleEndian, .. }) => u16::from_le_bytes([a, b]),
+            (&[a, b], Datatype::FloatingPoint { byte_order: ByteOrder::LittleEndian, .. }) => {
+                u16::from_le_bytes([a, b])
+            }
             (&[a, b], Datatype::FloatingPoint { byte_order: ByteOrder::BigEndian, .. }) => u16::from_be_bytes([a, b]),
             _ => return Err(mismatch("a number of half precision", dtype)),
         };
@@ -622,16 +621,19 @@ pub(super) fn fault(error: Fault) -> Error {
             // The callers name the dataset themselves.
             fault(*source).caused_by(format!("while reading {path}"))
         }
-        Fault::UnexpectedEof { offset, .. } => Error::new(ErrorKind::Truncated, error.to_string()).hint(DAMAGED).at(offset),
-        Fault::OffsetOutOfBounds(offset) => Error::new(ErrorKind::Truncated, error.to_string()).hint(DAMAGED).at(offset),
+        Fault::UnexpectedEof { offset, .. } => {
+            Error::new(ErrorKind::Truncated, error.to_string()).hint(DAMAGED).at(offset)
+        }
+        Fault::OffsetOutOfBounds(offset) => {
+            Error::new(ErrorKind::Truncated, error.to_string()).hint(DAMAGED).at(offset)
+        }
         Fault::InvalidMagic => Error::new(ErrorKind::Syntax, "this is no HDF5 file"),
         Fault::UnsupportedFilter(name) => {
             let message = format!("its chunks are packed with {name}, which is not supported");
             Error::new(ErrorKind::Unsupported, message).hint("rewrite the file with gzip: h5repack -f GZIP=4 IN OUT")
         }
-        Fault::ResourceLimit(what) => {
-            Error::new(ErrorKind::LimitExceeded, what).hint("allow more with --memory, or write the file in smaller chunks")
-        }
+        Fault::ResourceLimit(what) => Error::new(ErrorKind::LimitExceeded, what)
+            .hint("allow more with --memory, or write the file in smaller chunks"),
         Fault::TypeMismatch { .. } => Error::new(ErrorKind::WrongType, error.to_string()),
         Fault::UnsupportedEncoding(_) => Error::new(ErrorKind::Unsupported, error.to_string()),
         _ => Error::new(ErrorKind::Syntax, error.to_string()).hint(DAMAGED),

@@ -143,7 +143,10 @@ mod tests {
 
     #[test]
     fn entities() {
-        assert_eq!(unescape("a &lt; b &amp;&amp; c &#228;&#xe4; &nbsp; & x; &#1114112;"), "a < b && c ää &nbsp; & x; &#1114112;");
+        assert_eq!(
+            unescape("a &lt; b &amp;&amp; c &#228;&#xe4; &nbsp; & x; &#1114112;"),
+            "a < b && c ää &nbsp; & x; &#1114112;"
+        );
         assert_eq!(unescape("&amp;lt;"), "&lt;");
     }
 }

@@ -124,7 +124,9 @@ fn recognise(root: &Folder) -> Result<Kind> {
     let encoding = root.attributes()?.text("encoding-type");
     let refuse = |message: &str| Err(Error::new(ErrorKind::Unsupported, message));
     if encoding.as_deref() == Some("MuData") || (folder("mod") && !either("X")) {
-        return refuse("a MuData file; write the modality that is meant as an h5ad file: mdata.mod[NAME].write_h5ad(PATH)");
+        return refuse(
+            "a MuData file; write the modality that is meant as an h5ad file: mdata.mod[NAME].write_h5ad(PATH)",
+        );
     }
     if encoding.as_deref() == Some("anndata") || (either("obs") && either("var")) {
         return Ok(Kind::H5ad);

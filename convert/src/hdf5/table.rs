@@ -13,8 +13,7 @@ use arrow_schema::{DataType, Field, Schema};
 use hdf5_reader::{Datatype, H5Type, StringSize};
 
 use super::file::{
-    Array, Cells, Half, NOT_UTF8, Reference, Text, Truth, describe, integers, is_boolean,
-    is_text_of_any_length,
+    Array, Cells, Half, NOT_UTF8, Reference, Text, Truth, describe, integers, is_boolean, is_text_of_any_length,
 };
 use crate::{Error, ErrorKind, INDEX_NAME, Result};
 
@@ -81,9 +80,9 @@ pub(super) fn values<C: Cells>(
         Datatype::FloatingPoint { size: 2, .. } => pieces.numbers::<types::Float32Type, Half>()?,
         Datatype::FloatingPoint { size: 4, .. } => pieces.numbers::<types::Float32Type, f32>()?,
         Datatype::FloatingPoint { size: 8, .. } => pieces.numbers::<types::Float64Type, f64>()?,
-        Datatype::String { size: StringSize::Fixed(_), .. } => pieces.texts(|piece, each| {
-            piece.read::<Text>()?.into_iter().try_for_each(|text| each(&text.0))
-        })?,
+        Datatype::String { size: StringSize::Fixed(_), .. } => {
+            pieces.texts(|piece, each| piece.read::<Text>()?.into_iter().try_for_each(|text| each(&text.0)))?
+        }
         other if is_text_of_any_length(other) => pieces.texts(|piece, each| {
             piece.read::<Reference>()?.iter().try_for_each(|reference| {
                 let bytes = piece.resolve(reference)?;
@@ -173,7 +172,8 @@ pub(super) fn categorical(codes: &Array, categories: ArrayRef, budget: &mut Budg
 /// As [`categorical`], of codes in memory.
 pub(super) fn coded(codes: &[i32], categories: ArrayRef) -> Result<ArrayRef> {
     let count = categories.len();
-    if let Some(at) = codes.iter().position(|&code| code < -1 || usize::try_from(code).is_ok_and(|code| code >= count)) {
+    if let Some(at) = codes.iter().position(|&code| code < -1 || usize::try_from(code).is_ok_and(|code| code >= count))
+    {
         let message = format!("entry {at} is category {}, of {count}", codes[at]);
         return Err(Error::new(ErrorKind::OutOfRange, message));
     }

@@ -148,7 +148,8 @@ fn refused(path: &Path, slot: &str, words: &[&str]) -> Result<(), Failed> {
         Ok(summary) => Err(format!("converted: {summary:?}").into()),
         Err(error) => {
             let message = error.to_string();
-            let words = words.iter().copied().chain([path.file_name().and_then(|name| name.to_str()).ok_or("a name")?]);
+            let words =
+                words.iter().copied().chain([path.file_name().and_then(|name| name.to_str()).ok_or("a name")?]);
             match words.filter(|word| !message.contains(word)).collect::<Vec<_>>()[..] {
                 [] => Ok(()),
                 ref missing => Err(format!("{missing:?} not in: {message}").into()),

@@ -45,7 +45,8 @@ pub fn trials(corpora: Option<&Path>) -> Vec<Trial> {
 }
 
 fn made(folder: &Arc<TempDir>, entry: Value) -> Trial {
-    let (file, slot) = (entry["file"].as_str().expect("a file").to_owned(), entry["slot"].as_str().unwrap_or_default().to_owned());
+    let (file, slot) =
+        (entry["file"].as_str().expect("a file").to_owned(), entry["slot"].as_str().unwrap_or_default().to_owned());
     let folder = folder.clone();
     Trial::test(format!("made {file} {slot}"), move || check(&folder.path().join(&file), &slot, &entry))
 }

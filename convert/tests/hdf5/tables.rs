@@ -58,7 +58,8 @@ pub fn values(column: &ArrayRef) -> Vec<Value> {
         DataType::Dictionary(..) => {
             let coded = column.as_dictionary::<Int32Type>();
             let categories = values(coded.values());
-            let one = |key: Option<i32>| key.map_or(Value::Null, |key| categories[usize::try_from(key).unwrap()].clone());
+            let one =
+                |key: Option<i32>| key.map_or(Value::Null, |key| categories[usize::try_from(key).unwrap()].clone());
             coded.keys().iter().map(one).collect()
         }
         other => panic!("a column of type {other}"),
