@@ -1,10 +1,13 @@
 //! Datasets that are converted again: to other tiles, with another profile, a part of them, several as one.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use tilekern::deltacel::dataset::Dataset;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
+use tilekern::deltacel::dataset::{Dataset, INDEX_NAME, var_index};
 use tilekern::deltacel::{Csr, Decoder};
 
 use crate::{Error, ErrorKind, Input, InputOptions, Result, RowBlock, Source, Values, table};
@@ -90,23 +93,57 @@ impl Input for DatasetInput {
     }
 
     fn obs(&mut self) -> Result<RecordBatch> {
-        let names = (0..self.n_cells()).map(|cell| cell.to_string()).collect();
-        table::of_text(None, vec![("cell", names)])
+        let cells: Vec<u64> = (0..self.n_cells()).collect();
+        let Some(table) = self.dataset.obs()? else {
+            let options = RecordBatchOptions::new().with_row_count(Some(cells.len()));
+            let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+            return empty.map_err(table::fault);
+        };
+        let columns: Vec<&str> = table.schema().columns.iter().map(|column| column.name.as_str()).collect();
+        Ok(table.values(&columns, &cells)?)
     }
 
     fn var(&mut self) -> Result<RecordBatch> {
-        let names = match self.dataset.var_names()? {
-            Some(names) => names.iter().map(str::to_owned).collect(),
-            None => (0..self.n_genes()).map(|gene| gene.to_string()).collect(),
+        let found = self.dataset.var()?;
+        let index = found.as_ref().and_then(|table| Some((table, var_index(table)?)));
+        let table = match index {
+            Some((table, index)) => {
+                let others = (0..table.num_columns()).filter(|&column| column != index);
+                let columns: Vec<_> = [index].into_iter().chain(others).collect();
+                let table = table.project(&columns).map_err(table::fault)?;
+                let schema = table.schema();
+                let fields = schema.fields().clone();
+                let name = fields[0].name().clone();
+                // What pandas calls an index without a name.
+                let named = !(name.starts_with("__index_level_") && name.ends_with("__"));
+                let metadata: HashMap<_, _> = named.then(|| (INDEX_NAME.to_owned(), name)).into_iter().collect();
+                let schema = Arc::new(Schema::new_with_metadata(fields, metadata));
+                RecordBatch::try_new(schema, table.columns().to_vec()).map_err(table::fault)?
+            }
+            None => {
+                let names = match self.dataset.var_names()? {
+                    Some(names) => names.iter().map(str::to_owned).collect(),
+                    None => (0..self.n_genes()).map(|gene| gene.to_string()).collect(),
+                };
+                table::of_text(None, vec![("gene", names)])?
+            }
         };
-        self.in_source_order(&table::of_text(None, vec![("gene", names)])?)
+        self.in_source_order(&table)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.columns.is_none() {
+            notes.push(format!("{}: gene_order.npy counts from the columns of this dataset", self.path.display()));
+        }
+        notes
     }
 
     fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {
         let manifest = self.dataset.manifest();
         // A piece of a tile at a time, by what its cells have on average: both the decoder's result and the block.
         let mut csr = Csr::<i32>::new();
-        let mut reader = self.dataset.reader(&self.decoder);
+        let reader = self.dataset.reader(&self.decoder);
         let mut next = cells.start;
         while next < cells.end {
             let Some((tile, row)) = manifest.locate(next) else { break };

@@ -296,7 +296,6 @@ struct Counted {
 struct Plan {
     /// The source's column of each gene of the dataset.
     order: Vec<u32>,
-    nnz: u64,
     buckets: Vec<shuffle::Size>,
     changes: Changes,
 }
@@ -463,7 +462,7 @@ impl<'a> Conversion<'a> {
         if let Some(spool) = scattered {
             spool.finish()?;
         } else {
-            check_memory(counted.max_tile, self.options)?;
+            check_memory(counted.max_tile, self.options.tile_size.min(self.n_cells()), self.options)?;
         }
         self.stage.put_json(&counts_name(shard.index), &counted)?;
         Ok(counted)
@@ -473,7 +472,7 @@ impl<'a> Conversion<'a> {
     fn plan(&self, parts: u32) -> Result<Plan> {
         let mut totals = vec![0_u64; self.genes.count()];
         let mut buckets = vec![shuffle::Size::default(); BUCKETS];
-        let (mut nnz, mut changes, mut missing) = (0, Changes::default(), Vec::new());
+        let (mut changes, mut missing) = (Changes::default(), Vec::new());
         for part in 0..parts {
             let Some(counted) = self.stage.json::<Counted>(&counts_name(part))? else {
                 missing.push(format!("{part}/{parts}"));
@@ -484,7 +483,6 @@ impl<'a> Conversion<'a> {
                 size.cells += cells;
                 size.nonzeros += nonzeros;
             }
-            nnz += counted.nnz;
             changes.add(&counted.changes);
         }
         if !missing.is_empty() {
@@ -492,7 +490,7 @@ impl<'a> Conversion<'a> {
             return Err(Error::new(ErrorKind::Missing, message));
         }
         let order = self.genes.order(&self.options.gene_order, &totals)?;
-        Ok(Plan { order, nnz, buckets, changes })
+        Ok(Plan { order, buckets, changes })
     }
 
     /// Writes the tiles of a part that are not there yet. Returns nonzeros and bytes of those that it wrote.
@@ -596,7 +594,7 @@ impl<'a> Conversion<'a> {
                 format!("{} tiles are missing, the first is {first}; run the parts that lack them", missing.len());
             return Err(Error::new(ErrorKind::Missing, message).in_path(output));
         }
-        let tables = if self.options.obs { Some(self.obs()?) } else { None };
+        let tables = if self.options.obs { self.obs()? } else { None };
         let var = table::take(&self.genes.var, &plan.order)?;
         let inputs: Vec<_> = self
             .inputs
@@ -659,8 +657,8 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// The tables of cells of all inputs under one schema.
-    fn obs(&mut self) -> Result<Tables> {
+    /// The tables of cells of all inputs under one schema; none where no input has a column.
+    fn obs(&mut self) -> Result<Option<Tables>> {
         let mut tables = Vec::new();
         let several = self.inputs.len() > 1;
         for input in &mut self.inputs {
@@ -689,7 +687,8 @@ impl<'a> Conversion<'a> {
             let part = encoder.encode(&table);
             parts.push(part.map_err(|error| Error::from(error).in_part("cells").in_path(input.path()))?);
         }
-        Ok(Tables { encoder, parts })
+        let any = !encoder.schema().columns.is_empty();
+        Ok(any.then_some(Tables { encoder, parts }))
     }
 
     /// Adds to a refusal of values which matrices of that input do hold counts.
@@ -717,14 +716,14 @@ fn input_options(options: &Options, stage: &Stage, n: usize) -> InputOptions {
     }
 }
 
-/// Refuses tiles that need more memory than there may be.
-fn check_memory(nonzeros: u64, options: &Options) -> Result<()> {
+/// Refuses a tile of so many cells that needs more memory than there may be.
+fn check_memory(nonzeros: u64, cells: u64, options: &Options) -> Result<()> {
     let needed = nonzeros.saturating_mul(BYTES_PER_NONZERO);
     let limit = options.memory / 4 * 3;
     if needed <= limit {
         return Ok(());
     }
-    let tile_size = (options.tile_size.saturating_mul(limit) / needed.max(1)).max(1);
+    let tile_size = (cells.saturating_mul(limit) / needed.max(1)).max(1);
     let memory = needed / 3 * 4;
     let message = format!(
         "a tile has {nonzeros} nonzeros or more, too many for --memory {}; take --tile-size {tile_size} or less, or \
@@ -823,7 +822,7 @@ impl Builder {
     }
 
     fn send_if_full(&mut self) -> Result<()> {
-        check_memory(self.rows.indices.len() as u64, &self.options)?;
+        check_memory(self.rows.indices.len() as u64, self.rows.n_cells() as u64, &self.options)?;
         if self.room() > 0 {
             return Ok(());
         }

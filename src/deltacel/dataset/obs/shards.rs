@@ -31,13 +31,19 @@ impl Shard {
         n: usize,
         limits: &Limits,
     ) -> Result<(Shard, Box<dyn Object>), Error> {
-        let open = || {
-            let mut object = source.open(&shard_name(n))?;
-            check_size(object.size(), obs.shard_bytes[n], Part::File(OBS_SHARD))?;
-            let shard = Shard::of(&mut *object, manifest, obs, n, limits)?;
-            shard.faults(manifest, obs, schema).into_iter().next().map_or(Ok((shard, object)), Err)
-        };
-        open().map_err(|error| error.in_part(Part::File(OBS_SHARD)).in_path(source.path(&shard_name(n))))
+        let in_file = |error: Error| error.in_part(Part::File(OBS_SHARD)).in_path(source.path(&shard_name(n)));
+        let mut object = Shard::object(source, obs, n)?;
+        let shard = Shard::of(&mut *object, manifest, obs, n, limits).map_err(in_file)?;
+        let fault = shard.faults(manifest, obs, schema).into_iter().next();
+        fault.map_or(Ok((shard, object)), |fault| Err(in_file(fault)))
+    }
+
+    /// Opens the file, which has the size that the manifest states.
+    pub fn object(source: &dyn Source, obs: &Obs, n: usize) -> Result<Box<dyn Object>, Error> {
+        let part = Part::File(OBS_SHARD);
+        let object = source.open(&shard_name(n));
+        let sized = object.and_then(|object| check_size(object.size(), obs.shard_bytes[n], part).map(|()| object));
+        sized.map_err(|error| error.in_part(part).in_path(source.path(&shard_name(n))))
     }
 
     fn of(object: &mut dyn Object, manifest: &Manifest, obs: &Obs, n: usize, limits: &Limits) -> Result<Shard, Error> {

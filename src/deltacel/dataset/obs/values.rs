@@ -94,3 +94,8 @@ pub fn getter(array: &dyn Array) -> Option<Getter<'_>> {
         _ => return None,
     })
 }
+
+/// A number rounded to 16 bits.
+pub(super) fn to_half(value: f64) -> f64 {
+    <Float16Type as ArrowPrimitiveType>::Native::from_f64(value).to_f64()
+}
