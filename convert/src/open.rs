@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::rows::{Cleaner, Rows};
-use crate::{Error, ErrorKind, Input, InputOptions, Result, Source, deltacel, mtx};
+use crate::{Error, ErrorKind, Input, InputOptions, Result, Source, deltacel, hdf5, mtx};
 
 /// Opens a file or folder as what its content says that it is.
 ///
@@ -26,6 +26,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>> {
             0 => break,
             n => found += n,
         }
+    }
+    if hdf5::Hdf5::is_file(&start[..found]) {
+        return Ok(Box::new(hdf5::Hdf5::open(path)?));
     }
     let advice = match &start[..found] {
         [] => "it is empty",

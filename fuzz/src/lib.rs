@@ -8,6 +8,9 @@ mod dataset;
 mod decode;
 mod encode;
 mod frame;
+// Not for the root crate's tests: those of `tilekern-convert` include it.
+#[cfg(feature = "convert")]
+pub mod inputs;
 pub mod oracle;
 pub mod seeds;
 
