@@ -7,6 +7,7 @@
 mod bench;
 mod completions;
 mod console;
+mod convert;
 mod decode;
 mod demo;
 mod fault;
@@ -30,7 +31,7 @@ use serde::Serialize;
 use console::{Console, say};
 use fault::{Fault, Stop};
 
-/// Looks into, verifies and decodes tiles of single-cell counts, and makes realistic ones.
+/// Converts single-cell counts to tiles, looks into, verifies and decodes them, and makes realistic ones.
 ///
 /// A PATH is a tile (.dct), the directory of a dataset, or - for a tile on standard input. Results go to standard
 /// output, everything else to standard error.
@@ -60,6 +61,7 @@ Environment:
   TILEKERN_KERNEL  the kernels to use instead of this CPU's best: scalar, neon, avx2, avx512
 
 Examples:
+  tilekern convert matrix/ counts           make a dataset of a 10x folder
   tilekern sample counts --cells 1000       make a dataset of simulated counts
   tilekern info counts                      what it is, how large, how it is cut
   tilekern verify counts                    check every byte of it
@@ -72,6 +74,7 @@ enum Verb {
     Verify(verify::Args),
     Decode(decode::Args),
     Obs(obs::Args),
+    Convert(convert::Args),
     Sample(sample::Args),
     Trace(trace::Args),
     Demo(demo::Args),
@@ -87,6 +90,7 @@ impl Verb {
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Obs(args) => obs::run(&args, console),
+            Verb::Convert(args) => convert::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
             Verb::Demo(args) => demo::run(&args, console),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser};
-use tilekern::deltacel::{Decoder, DecoderBuilder};
+use tilekern::deltacel::{Decoder, DecoderBuilder, Profile};
 use tilekern::kernels::{Kernels, Level};
 use tilekern::{Error, Limits};
 
@@ -30,6 +30,13 @@ pub struct Engine {
 /// A number of threads that a machine can have.
 pub fn threads() -> RangedI64ValueParser<u16> {
     RangedI64ValueParser::new().range(..=1024)
+}
+
+/// A profile of the writer of tiles.
+pub fn profile(text: &str) -> Result<Profile, String> {
+    let why =
+        |error: Error| std::error::Error::source(&error).map_or_else(|| error.message(), |source| source.to_string());
+    text.parse().map_err(why)
 }
 
 impl Engine {
@@ -84,6 +91,11 @@ impl CellRange {
             let message = format!("{self} is not within 0..{n_cells}: choose cells that are there");
             Fault { part: Some("cells".into()), ..Fault::new("out_of_range", path, message) }
         })
+    }
+
+    /// Both ends, where both are written.
+    pub fn bounds(&self) -> Option<Range<u64>> {
+        self.end.map(|end| self.start..end)
     }
 
     /// The range in a matrix of `n_cells`, or none where it does not lie in there.

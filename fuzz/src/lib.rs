@@ -10,6 +10,9 @@ mod encode;
 mod frame;
 #[cfg(feature = "obs")]
 mod obs;
+// Not for the root crate's tests: those of `tilekern-convert` include it.
+#[cfg(feature = "convert")]
+pub mod inputs;
 pub mod oracle;
 pub mod seeds;
 

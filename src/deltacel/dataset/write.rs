@@ -18,7 +18,8 @@ use super::{GENE_ORDER, MANIFEST, VAR_NAMES, names, npy, tile_name};
 use super::{OBS_SCHEMA, VAR_TABLE, var};
 use crate::deltacel::csr::CsrView;
 use crate::deltacel::encode::{self, Encoder, EncoderBuilder};
-use crate::deltacel::header::MAX_GENES;
+use crate::deltacel::header::{Header, MAX_GENES};
+use crate::deltacel::tile::Tile;
 use crate::error::{Error, ErrorKind, Part, Unsupported};
 
 const OBS_FOLDER: &str = "obs";
@@ -275,12 +276,16 @@ impl Writer {
     pub fn push(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         self.check_alive()?;
         #[cfg(feature = "obs")]
-        if self.obs.is_some() {
-            let why = "a writer with a table of cells is given its rows by push_with_obs";
-            return Err(Error::new(ErrorKind::Missing, Part::Option("obs")).caused_by(why));
-        }
+        self.needs_no_rows()?;
         self.check(cells)?;
         self.take(cells)
+    }
+
+    #[cfg(feature = "obs")]
+    fn needs_no_rows(&self) -> Result<(), Error> {
+        let why = "a writer with a table of cells is given its rows with the cells";
+        let error = || Error::new(ErrorKind::Missing, Part::Option("obs")).caused_by(why);
+        if self.obs.is_some() { Err(error()) } else { Ok(()) }
     }
 
     /// As [`Writer::push`], with a row of the table of cells for each cell: exactly the columns of the schema in their
@@ -356,16 +361,83 @@ impl Writer {
         let report =
             self.encoder.encode(cells, &mut self.tile).map_err(|error| error.in_path(self.root.join(&name)))?;
         self.put(&name, &self.tile)?;
+        self.record(report.n_cells, report.nnz, report.total_bytes, report.n_chunks)
+    }
+
+    /// Notes a tile whose file is there, and writes its rows of the table of cells.
+    fn record(&mut self, n_cells: u64, nnz: u64, bytes: u64, n_chunks: u32) -> Result<(), Error> {
         let manifest = &mut self.manifest;
-        manifest.n_cells += report.n_cells;
-        manifest.tile_nnz.push(report.nnz);
-        manifest.tile_bytes.push(report.total_bytes);
-        manifest.n_chunks = manifest.n_chunks.max(Some(report.n_chunks.into()));
+        manifest.n_cells += n_cells;
+        manifest.tile_nnz.push(nnz);
+        manifest.tile_bytes.push(bytes);
+        manifest.n_chunks = manifest.n_chunks.max(Some(n_chunks.into()));
         #[cfg(feature = "obs")]
         if let Some(obs) = &mut self.obs {
-            obs.write_tile(&self.disk, &self.root, report.n_cells)?;
+            obs.write_tile(&self.disk, &self.root, n_cells)?;
         }
         Ok(())
+    }
+
+    /// Takes a tile that was written elsewhere on the same file system: its file is checked wholly, and moved.
+    ///
+    /// So a dataset can be made of tiles that several processes wrote, or one that was interrupted.
+    ///
+    /// # Errors
+    /// With the path of the file: whatever is wrong with the tile; another number of genes, or more cells than a tile
+    /// has. [`Unsupported::Request`] after cells that do not fill a tile. None of these takes anything;
+    /// after [`ErrorKind::Io`] the writer cannot go on.
+    pub fn adopt(&mut self, tile: impl AsRef<Path>) -> Result<(), Error> {
+        self.check_alive()?;
+        #[cfg(feature = "obs")]
+        self.needs_no_rows()?;
+        let header = self.adoptable(tile.as_ref())?;
+        self.adopt_checked(tile.as_ref(), &header)
+    }
+
+    /// As [`Writer::adopt`], with the tile's rows of the table of cells.
+    ///
+    /// # Errors
+    /// As [`Writer::adopt`] and [`Writer::push_with_obs`].
+    #[cfg(feature = "obs")]
+    pub fn adopt_with_obs(&mut self, tile: impl AsRef<Path>, rows: &RecordBatch) -> Result<(), Error> {
+        self.check_alive()?;
+        let header = self.adoptable(tile.as_ref())?;
+        let Some(obs) = &mut self.obs else {
+            return Err(Error::new(ErrorKind::Unsupported(Unsupported::Request), Part::Option("obs")));
+        };
+        obs.check(rows, usize::try_from(header.n_cells).unwrap_or(usize::MAX))?;
+        obs.keep(rows);
+        self.adopt_checked(tile.as_ref(), &header)
+    }
+
+    /// Passes a tile that can be the next one.
+    fn adoptable(&self, path: &Path) -> Result<Header, Error> {
+        let bytes = fs::read(path).map_err(|error| Error::io(error, path))?;
+        let header = *Tile::open(&bytes).map_err(|error| error.in_path(path))?.header();
+        let Manifest { n_genes, tile_size, .. } = self.manifest;
+        if self.pending.n_cells() > 0 || !self.manifest.n_cells.is_multiple_of(tile_size) {
+            let kind = ErrorKind::Unsupported(Unsupported::Request);
+            return Err(Error::new(kind, Part::Object).caused_by("the tile before it is not full").in_path(path));
+        }
+        if header.n_genes != n_genes {
+            let kind = ErrorKind::Inconsistent { found: header.n_genes.into(), expected: n_genes.into() };
+            return Err(Error::new(kind, Part::Header("n_genes")).in_path(path));
+        }
+        if header.n_cells < 1 || header.n_cells > tile_size {
+            let kind = ErrorKind::OutOfRange { found: header.n_cells.into(), min: 1, max: tile_size.into() };
+            return Err(Error::new(kind, Part::Header("n_cells")).in_path(path));
+        }
+        Ok(header)
+    }
+
+    fn adopt_checked(&mut self, path: &Path, header: &Header) -> Result<(), Error> {
+        let target = self.root.join(tile_name(self.manifest.n_tiles()));
+        let moved = File::open(path).and_then(|file| file.sync_all()).and_then(|()| self.disk.rename(path, &target));
+        let result = moved
+            .map_err(|error| Error::io(error, &target))
+            .and_then(|()| self.record(header.n_cells, header.nnz, header.total_size, header.n_chunks));
+        self.failed = result.is_err();
+        result
     }
 
     /// Writes what is left, the other files, and the manifest.
