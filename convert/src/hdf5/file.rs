@@ -95,7 +95,7 @@ impl Folder {
             Err(error) => return Err(fault(error).in_part(path)),
         }
         match self.group.dataset(name) {
-            Ok(dataset) => Ok(Some(Node::Array(Array { dataset, name: path }))),
+            Ok(dataset) => Ok(Some(Node::Array(Array { dataset: Box::new(dataset), name: path }))),
             Err(Fault::DatasetNotFound(_)) => Ok(None),
             Err(error) => Err(fault(error).in_part(path)),
         }
@@ -192,7 +192,7 @@ impl Attributes {
 /// A dataset.
 #[derive(Clone)]
 pub(super) struct Array {
-    dataset: Dataset,
+    dataset: Box<Dataset>,
     /// Its path from the root, without a slash in front.
     pub name: String,
 }
