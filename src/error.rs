@@ -531,7 +531,9 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::ArrowIpc => "is not an Arrow file of the expected columns and batches",
                 SyntaxFault::Filter => "is not a filter",
             })?,
+            ErrorKind::Missing if self.0.part == Part::Filter => f.write_str("names a column that there is not")?,
             ErrorKind::Missing => f.write_str("is absent")?,
+            ErrorKind::WrongType if self.0.part == Part::Filter => f.write_str("does not go with the column")?,
             ErrorKind::WrongType => f.write_str("has another type than the format states")?,
             ErrorKind::LimitExceeded { needed, limit, what } => {
                 let (what, how) = match what {

@@ -13,6 +13,7 @@ mod demo;
 mod fault;
 mod info;
 mod man;
+mod obs;
 mod options;
 mod sample;
 mod source;
@@ -64,7 +65,8 @@ Examples:
   tilekern sample counts --cells 1000       make a dataset of simulated counts
   tilekern info counts                      what it is, how large, how it is cut
   tilekern verify counts                    check every byte of it
-  tilekern decode counts -o counts.npz      to scipy's CSR";
+  tilekern decode counts -o counts.npz      to scipy's CSR
+  tilekern obs counts                       what is known of each cell, where it has that";
 
 #[derive(Subcommand, Debug)]
 enum Verb {
@@ -72,6 +74,7 @@ enum Verb {
     Verify(verify::Args),
     Decode(decode::Args),
     Convert(convert::Args),
+    Obs(obs::Args),
     Sample(sample::Args),
     Trace(trace::Args),
     Demo(demo::Args),
@@ -87,6 +90,7 @@ impl Verb {
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Convert(args) => convert::run(&args, console),
+            Verb::Obs(args) => obs::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
             Verb::Demo(args) => demo::run(&args, console),

@@ -109,6 +109,8 @@ pub(super) fn to_bytes(table: &RecordBatch, n_genes: u32) -> Result<Vec<u8>, Err
     let mut metadata = schema.metadata().clone();
     let name = metadata.remove(INDEX_NAME);
     let pandas = metadata.remove(PANDAS).unwrap_or_else(|| pandas_metadata(table, name.as_deref()));
+    // Readers of Arrow look for it in the copy of Arrow's schema, all others in the file's own metadata.
+    metadata.insert(PANDAS.to_owned(), pandas.clone());
     let schema = Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata));
     let mut bytes = Vec::new();
     let written =

@@ -693,15 +693,51 @@ mod tests {
         values: &[1, 70_000, 3, 4, 5, 6, 7],
     };
 
+    const NAMES: [&str; 9] = ["a", "", "c", "d", "e", "f", "g", "h", "i"];
+
     fn write(root: &Path, disk: Faulty) -> Result<Manifest, Error> {
-        let mut writer = Writer::builder(9)
+        let builder = Writer::builder(9)
             .tile_size(2)
             .gene_order([4, 0, 1, 2, 3, 8, 7, 6, 5])
-            .var_names(["a", "", "c", "d", "e", "f", "g", "h", "i"])
-            .metadata(r#"{"a": 1}"#)
-            .create_on(root.to_owned(), Arc::new(disk))?;
+            .var_names(NAMES)
+            .metadata(r#"{"a": 1}"#);
+        #[cfg(feature = "obs")]
+        let builder = builder.obs(tables::schema(), 2).var(tables::var());
+        let mut writer = builder.create_on(root.to_owned(), Arc::new(disk))?;
+        #[cfg(feature = "obs")]
+        writer.push_with_obs(&MATRIX, &tables::rows())?;
+        #[cfg(not(feature = "obs"))]
         writer.push(&MATRIX)?;
         writer.finish()
+    }
+
+    #[cfg(feature = "obs")]
+    mod tables {
+        use arrow_array::{Int8Array, StringArray};
+
+        use super::*;
+        use crate::deltacel::dataset::obs::ObsColumn;
+
+        pub fn schema() -> ObsSchema {
+            ObsSchema { columns: vec![ObsColumn::category("type", ["T".into(), "B".into()])] }
+        }
+
+        pub fn rows() -> RecordBatch {
+            let codes = Arc::new(Int8Array::from(vec![0, -1, 1, 0, 1]));
+            RecordBatch::try_new(Arc::new(schema().arrow()), vec![codes]).unwrap()
+        }
+
+        pub fn var() -> RecordBatch {
+            let index = Arc::new(StringArray::from(NAMES.to_vec())) as arrow_array::ArrayRef;
+            RecordBatch::try_from_iter([("symbol", index)]).unwrap()
+        }
+
+        pub fn check(dataset: &Dataset) {
+            let cells: Vec<u64> = (0..5).collect();
+            let found = dataset.obs().unwrap().unwrap().codes(&["type"], &cells).unwrap();
+            assert_eq!(found.columns(), rows().columns());
+            assert_eq!(dataset.var().unwrap().unwrap().columns(), var().columns());
+        }
     }
 
     fn files_below(root: &Path) -> Vec<PathBuf> {
@@ -720,11 +756,18 @@ mod tests {
         assert_eq!(dataset.var_names().unwrap().unwrap().get(1), Some(""));
         assert_eq!(dataset.manifest().metadata(), Some(r#"{"a": 1}"#));
         let result = verify(&Directory::new(root).unwrap(), &decoder, |event| match event {
-            Event::Fault(fault) => ControlFlow::Break(fault),
+            Event::Fault(fault) | Event::Warning(fault) => ControlFlow::Break(fault),
             _ => ControlFlow::Continue(()),
         });
         assert!(result.is_continue(), "{result:?}");
-        assert_eq!(files_below(root).len(), 3 + 3);
+        // Tiles, order, names, manifest; schema, shards, and the table of genes.
+        let mut files = 3 + 3;
+        #[cfg(feature = "obs")]
+        {
+            tables::check(&dataset);
+            files += 1 + 2 + 1;
+        }
+        assert_eq!(files_below(root).len(), files);
     }
 
     #[test]

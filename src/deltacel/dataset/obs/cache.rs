@@ -28,6 +28,9 @@ const FOLDER: &str = "deltacells";
 
 const MAGIC: &[u8; 6] = b"ARROW1";
 
+/// Hands over the values of a column for each tile in turn.
+type Fetch<'a> = dyn FnMut(&mut dyn FnMut(ArrayRef) -> Result<(), Error>) -> Result<(), Error> + 'a;
+
 /// A folder that keeps columns, for all datasets and all processes of a machine.
 ///
 /// A column is `<folder>/<fingerprint>/obs/<name>.arrow`, its name quoted as in a URL. It is fetched by the first process
@@ -82,7 +85,7 @@ impl Cache {
         column: &ObsColumn,
         rows: &[u64],
         limits: &Limits,
-        fetch: &mut dyn FnMut(&mut dyn FnMut(ArrayRef) -> Result<(), Error>) -> Result<(), Error>,
+        fetch: &mut Fetch<'_>,
     ) -> Result<Vec<ArrayRef>, Error> {
         let name = name(fingerprint, &column.name);
         // What is damaged here may be whole as soon as the lock is ours.
@@ -141,26 +144,45 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
 }
 
 /// Writes the file of a column, whose values come tile by tile.
-fn write(
-    path: &Path,
-    column: &ObsColumn,
-    fetch: &mut dyn FnMut(&mut dyn FnMut(ArrayRef) -> Result<(), Error>) -> Result<(), Error>,
-) -> Result<(), Error> {
-    let io = |error: io::Error| Error::io(error, path);
+fn write(path: &Path, column: &ObsColumn, fetch: &mut Fetch<'_>) -> Result<(), Error> {
+    let file = File::create(path).map_err(|error| Error::io(error, path))?;
+    write_to(BufWriter::new(file), column, fetch).map_err(|error| error.in_path(path))
+}
+
+fn write_to(out: impl Write, column: &ObsColumn, fetch: &mut Fetch<'_>) -> Result<(), Error> {
     let failed = |error: ArrowError| match error {
-        ArrowError::IoError(_, error) => io(error),
-        other => damaged(other.to_string()).in_path(path),
+        ArrowError::IoError(_, error) => Error::new(ErrorKind::Io(error.kind()), Part::Object).caused_by(error),
+        other => damaged(other.to_string()),
     };
-    let file = File::create(path).map_err(io)?;
     let schema = Schema::new(vec![field(column)]);
-    let mut writer = FileWriter::try_new(BufWriter::new(file), &schema).map_err(failed)?;
+    let mut writer = FileWriter::try_new(out, &schema).map_err(failed)?;
     let schema = Arc::new(schema);
     fetch(&mut |array| {
         let batch = RecordBatch::try_new(schema.clone(), vec![array]).map_err(failed)?;
         writer.write(&batch).map_err(failed)
     })?;
     writer.finish().map_err(failed)?;
-    writer.into_inner().map_err(failed)?.flush().map_err(io)
+    writer.flush().map_err(failed)
+}
+
+/// The bytes of the file that keeps a column in a [`Cache`], from its stored values for each tile.
+///
+/// # Errors
+/// [`SyntaxFault::ArrowIpc`] for values of another type.
+pub fn to_ipc(column: &ObsColumn, tiles: &[ArrayRef]) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    write_to(&mut bytes, column, &mut |put| tiles.iter().cloned().try_for_each(put))?;
+    Ok(bytes)
+}
+
+/// The stored values of a column for each tile, which have so many rows, from the bytes of the file that keeps it in a
+/// [`Cache`]. Nothing is copied.
+///
+/// # Errors
+/// [`SyntaxFault::ArrowIpc`] for a file that is damaged, compressed, or of another column or other tiles;
+/// [`ErrorKind::OutOfRange`] and [`ErrorKind::Missing`] for codes that the column cannot have.
+pub fn from_ipc(column: &ObsColumn, bytes: Vec<u8>, rows: &[u64]) -> Result<Vec<ArrayRef>, Error> {
+    read(&bytes.into(), column, rows)
 }
 
 fn field(column: &ObsColumn) -> Field {
@@ -189,11 +211,7 @@ fn damaged(why: String) -> Error {
     Error::new(ErrorKind::Syntax(SyntaxFault::ArrowIpc), Part::Object).caused_by(why)
 }
 
-/// The values of a column from the bytes of its file: one array for each of the numbers of rows, without a copy.
-///
-/// # Errors
-/// [`SyntaxFault::ArrowIpc`] for a file that is damaged, compressed, or of another column; what is wrong with a code.
-pub(super) fn read(bytes: &Buffer, column: &ObsColumn, rows: &[u64]) -> Result<Vec<ArrayRef>, Error> {
+fn read(bytes: &Buffer, column: &ObsColumn, rows: &[u64]) -> Result<Vec<ArrayRef>, Error> {
     let wrong = |what: &str| damaged(what.to_owned());
     let end = bytes.len().checked_sub(10).filter(|&end| end >= 8 && bytes.starts_with(MAGIC) && bytes.ends_with(MAGIC));
     let end = end.ok_or_else(|| wrong("no Arrow file"))?;

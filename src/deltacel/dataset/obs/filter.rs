@@ -398,6 +398,12 @@ impl<'a> Parser<'a> {
             }
         }
         let operator = Operator::ALL.into_iter().find(|(sign, _)| self.sign(sign)).map(|(_, operator)| operator);
+        if operator.is_none()
+            && !self.rest().is_empty()
+            && !["&&", "||", ")"].iter().any(|next| self.rest().starts_with(next))
+        {
+            return Err(self.expected("==, !=, <, <=, > or >="));
+        }
         let (column, operator, literal, at) = match (left, operator) {
             (Operand::Column(column), None) => (column, Operator::Equal, Literal::Bool(true), left_at),
             (Operand::Literal(_), None) => return Err(self.expected("==, !=, <, <=, > or >=")),

@@ -5,6 +5,7 @@
 mod cache;
 mod encode;
 mod filter;
+mod pages;
 pub(super) mod parquet_file;
 mod schema;
 mod shards;
@@ -14,7 +15,7 @@ pub(super) mod verify;
 #[cfg(feature = "encode")]
 pub(super) mod write;
 
-pub use cache::Cache;
+pub use cache::{Cache, from_ipc, to_ipc};
 pub use encode::{ObsEncoder, ObsUnion};
 pub use filter::Filter;
 pub use schema::{Category, ObsColumn, ObsKind, ObsSchema, ObsType};

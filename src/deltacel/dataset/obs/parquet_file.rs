@@ -13,6 +13,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{FooterTail, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::pages;
 use crate::error::{Error, ErrorKind, Limit, Part, SyntaxFault};
 use crate::limits::Limits;
 use crate::source::Object;
@@ -86,19 +87,13 @@ impl ParquetFile {
         column: usize,
         limits: &Limits,
     ) -> Result<ArrayRef, Error> {
-        let chunk = self.row_groups()[group].column(column);
-        let negative = chunk.compressed_size() < 0 || chunk.data_page_offset() < 0 || chunk.uncompressed_size() < 0;
-        let (start, len) = if negative { (0, u64::MAX) } else { guarded(|| Ok(chunk.byte_range()))? };
-        let Some(end) = start.checked_add(len).filter(|&end| end <= self.size) else {
-            return Err(unsound("a column lies outside the file"));
-        };
-        let unpacked = u64::try_from(chunk.uncompressed_size()).unwrap_or(u64::MAX);
-        Limits::check(unpacked, limits.max_scratch_bytes, Limit::ScratchBytes, Part::Object)?;
+        let (start, end) = self.chunk(group, column)?;
         let rows = self.rows(group);
         Limits::check(rows, limits.max_values, Limit::Values, Part::Object)?;
         Limits::check(rows.saturating_mul(8), limits.max_output_bytes, Limit::OutputBytes, Part::Object)?;
         let window = Window { start, bytes: read(object, start..end, limits)?, size: self.size };
-        let table = self.table(window, Some(group), Some(column)).map_err(|error| error.at(start))?;
+        check_pages(&window.bytes, limits).map_err(|error| error.at(start))?;
+        let table = self.table(window, Some((group, column)), limits).map_err(|error| error.at(start))?;
         match (table.num_columns(), table.num_rows() as u64) {
             (1, found) if found == rows => Ok(table.column(0).clone()),
             _ => Err(unsound("a column has another number of values than its row group has rows").at(start)),
@@ -110,34 +105,67 @@ impl ParquetFile {
     /// # Errors
     /// As [`ParquetFile::column`].
     pub fn whole(&self, object: &mut dyn Object, limits: &Limits) -> Result<RecordBatch, Error> {
-        let unpacked = self.row_groups().iter().map(|group| u64::try_from(group.total_byte_size()).unwrap_or(u64::MAX));
-        let unpacked = unpacked.fold(0, u64::saturating_add);
-        Limits::check(unpacked, limits.max_output_bytes, Limit::OutputBytes, Part::Object)?;
         let rows = (0..self.row_groups().len()).map(|group| self.rows(group)).fold(0, u64::saturating_add);
         Limits::check(rows, limits.max_values, Limit::Values, Part::Object)?;
         let window = Window { start: 0, bytes: read(object, 0..self.size, limits)?, size: self.size };
-        self.table(window, None, None)
+        for group in 0..self.row_groups().len() {
+            for column in 0..self.row_groups()[group].num_columns() {
+                let (start, end) = self.chunk(group, column)?;
+                let span = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(window.bytes.len());
+                check_pages(&window.bytes[span(start)..span(end)], limits).map_err(|error| error.at(start))?;
+            }
+        }
+        self.table(window, None, limits)
     }
 
-    fn table(&self, window: Window, group: Option<usize>, column: Option<usize>) -> Result<RecordBatch, Error> {
-        guarded(|| {
+    /// Where a column of a row group lies in the file.
+    fn chunk(&self, group: usize, column: usize) -> Result<(u64, u64), Error> {
+        let chunk = self.row_groups()[group].column(column);
+        let stated = [chunk.compressed_size(), chunk.uncompressed_size(), chunk.data_page_offset()];
+        if stated.into_iter().chain(chunk.dictionary_page_offset()).any(|n| n < 0) {
+            return Err(unsound("a column has a negative size or offset"));
+        }
+        let (start, len) = chunk.byte_range();
+        let end = start.checked_add(len).filter(|&end| end <= self.size);
+        end.map(|end| (start, end)).ok_or_else(|| unsound("a column lies outside the file"))
+    }
+
+    /// Decodes the whole table, or one column of one row group.
+    fn table(&self, window: Window, only: Option<(usize, usize)>, limits: &Limits) -> Result<RecordBatch, Error> {
+        let max = limits.max_output_bytes;
+        let batches = guarded(|| {
             let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(window, self.metadata.clone());
-            if let Some(column) = column {
+            if let Some((group, column)) = only {
                 let mask = ProjectionMask::leaves(builder.parquet_schema(), [column]);
-                builder = builder.with_projection(mask);
-            }
-            if let Some(group) = group {
-                builder = builder.with_row_groups(vec![group]);
+                builder = builder.with_projection(mask).with_row_groups(vec![group]);
             }
             let reader = builder.with_batch_size(BATCH).build()?;
             let schema = reader.schema();
-            let batches = reader.collect::<Result<Vec<_>, _>>()?;
-            match <[RecordBatch; 1]>::try_from(batches) {
-                Ok([one]) => Ok(one),
-                Err(batches) => Ok(arrow_select::concat::concat_batches(&schema, &batches)?),
+            let (mut batches, mut bytes) = (Vec::new(), 0u64);
+            for batch in reader {
+                let batch: RecordBatch = batch?;
+                // Repeated text takes little of a file, and much of the memory.
+                bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);
+                batches.push(batch);
+                if bytes > max {
+                    break;
+                }
             }
+            Ok((schema, batches, bytes))
+        });
+        let (schema, batches, bytes) = batches?;
+        Limits::check(bytes, max, Limit::OutputBytes, Part::Object)?;
+        guarded(|| match <[RecordBatch; 1]>::try_from(batches) {
+            Ok([one]) => Ok(one),
+            Err(batches) => Ok(arrow_select::concat::concat_batches(&schema, &batches)?),
         })
     }
+}
+
+/// Passes a column chunk whose pages can be unpacked in the memory that is allowed.
+fn check_pages(chunk: &[u8], limits: &Limits) -> Result<(), Error> {
+    let largest = pages::largest(chunk).ok_or_else(|| unsound("the pages of a column do not fill it"))?;
+    Limits::check(largest, limits.max_scratch_bytes, Limit::ScratchBytes, Part::Object)
 }
 
 /// Fetches a part of an object.

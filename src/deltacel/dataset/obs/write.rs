@@ -197,19 +197,18 @@ impl NewShard {
 
     /// The file's size and digest.
     fn finish(&mut self) -> Result<(u64, [u8; 32]), Error> {
-        let Some(writer) = self.writer.take() else {
+        // What is left behind when this fails is removed with the shard.
+        let Some(writer) = &mut self.writer else {
             return Err(Error::new(ErrorKind::Unsupported(Unsupported::Incomplete), Part::Object).in_path(&self.path));
         };
-        let closed = writer.into_inner().map_err(|error| self.error(error));
-        let renamed = closed.and_then(|mut hashed| {
-            let synced = hashed.file.sync().and_then(|()| self.disk.rename(&self.temporary, &self.path));
-            synced.map_err(|error| Error::io(error, &self.path))?;
-            Ok((hashed.bytes, hashed.sha256.finalize().into()))
-        });
-        if renamed.is_err() {
-            let _ = self.disk.remove(&self.temporary); // the first error is the one to tell
-        }
-        renamed
+        let ended = writer.finish().and_then(|_| Ok(writer.sync()?));
+        let hashed = writer.inner_mut();
+        let (bytes, sha256) = (hashed.bytes, hashed.sha256.clone().finalize().into());
+        let synced = ended.and_then(|()| Ok(hashed.file.sync()?));
+        synced.map_err(|error| self.error(error))?;
+        self.disk.rename(&self.temporary, &self.path).map_err(|error| Error::io(error, &self.path))?;
+        self.writer = None;
+        Ok((bytes, sha256))
     }
 
     fn error(&self, error: ParquetError) -> Error {
@@ -245,6 +244,9 @@ pub(in crate::deltacel::dataset) fn write_error(error: ParquetError) -> Error {
         ParquetError::External(source) => source.downcast_ref::<io::Error>().map(io::Error::kind),
         _ => None,
     };
-    let kind = kind.map_or(ErrorKind::Unsupported(Unsupported::Kind), ErrorKind::Io);
-    Error::new(kind, Part::Object).caused_by(error)
+    let kind = kind.map_or(ErrorKind::Unsupported(Unsupported::Request), ErrorKind::Io);
+    match (kind, error) {
+        (ErrorKind::Io(_), ParquetError::External(source)) => Error::new(kind, Part::Object).caused_by(source),
+        (_, error) => Error::new(kind, Part::Object).caused_by(error.to_string()),
+    }
 }
