@@ -30,7 +30,7 @@ fn main() {
 
 /// Whether files with this name are converted.
 fn is_input(name: &str) -> bool {
-    name.contains("mtx") || name.ends_with(".csv.gz")
+    [".h5ad", ".h5", ".csv.gz"].iter().any(|end| name.ends_with(end)) || name.contains("mtx")
 }
 
 fn json(path: &Path) -> Value {

@@ -2,8 +2,11 @@
 
 use tilekern_convert::{Hdf5, Input, InputOptions, Source};
 
+/// A body of a fuzz target.
+pub type Body = fn(&[u8]);
+
 /// Every target about such files, and its body.
-pub const TARGETS: &[(&str, fn(&[u8]))] = &[("h5ad", h5ad)];
+pub const TARGETS: &[(&str, Body)] = &[("h5ad", h5ad)];
 
 /// The seeds of one of them.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {

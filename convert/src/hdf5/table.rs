@@ -107,7 +107,7 @@ impl<C: Cells, P: Fn(Range<u64>) -> C> Pieces<'_, P> {
         let mut start = 0;
         while start < self.length {
             let end = self.length.min(start + PIECE);
-            self.budget.take(PIECE.min(end - start) as usize, size)?;
+            self.budget.take(usize::try_from(end - start).unwrap_or(usize::MAX), size)?;
             visit(&(self.piece)(start..end), self.budget)?;
             start = end;
         }
