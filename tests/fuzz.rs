@@ -21,8 +21,8 @@ fn every_target_has_a_body_and_seeds() {
         .iter()
         .map(|path| path.file_stem().expect("a name").to_str().expect("UTF-8").to_owned())
         .collect();
-    targets.retain(|target| cfg!(feature = "obs") || !target.starts_with("obs_"));
     targets.retain(|name| !OF_CONVERSION.contains(&name.as_str()));
+    targets.retain(|target| cfg!(feature = "obs") || !target.starts_with("obs_"));
     targets.sort();
     let mut bodies: Vec<&str> = bodies::TARGETS.iter().map(|target| target.0).collect();
     bodies.sort();

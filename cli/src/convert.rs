@@ -17,8 +17,9 @@ use crate::target;
 
 /// Convert files of counts to a dataset
 ///
-/// An INPUT is a Matrix Market folder or file (.mtx, .mtx.gz) or the directory of a dataset. What it is, its content
-/// says. Several inputs become one dataset.
+/// An INPUT is an h5ad file, an h5 file of 10x (Cell Ranger 2 and later), a Matrix Market folder or file (.mtx, .mtx.gz),
+/// a loom file, an AnnData store in zarr, or the directory of a dataset. What it is, its content says. Several inputs
+/// become one dataset.
 ///
 /// Two passes: the first one checks every value and sums up genes, the second one writes tiles. Values that are no
 /// counts, genes that do not exist and files that were cut are refused; cells whose genes are unsorted are sorted,
@@ -28,7 +29,8 @@ use crate::target;
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
-  tilekern convert filtered_feature_bc_matrix counts       a 10x folder
+  tilekern convert filtered_feature_bc_matrix.h5 counts    a 10x file; a 10x folder likewise
+  tilekern convert atlas.h5ad counts --matrix raw/X        where X does not hold counts, or not alone
   tilekern convert a/ b/ c/ counts --shuffle 7             three inputs, their cells shuffled
   tilekern convert a/ b/ counts --match-genes id           inputs with different genes
   tilekern convert counts fast --profile fast              a dataset with other tiles

@@ -85,17 +85,17 @@ pub struct CellRange {
 }
 
 impl CellRange {
+    /// Both ends, where both are written.
+    pub fn bounds(&self) -> Option<Range<u64>> {
+        self.end.map(|end| self.start..end)
+    }
+
     /// The range in what `path` names, which has `n_cells`.
     pub fn within_or_fault(&self, n_cells: u64, path: &Path) -> Result<Range<u64>, Fault> {
         self.within(n_cells).ok_or_else(|| {
             let message = format!("{self} is not within 0..{n_cells}: choose cells that are there");
             Fault { part: Some("cells".into()), ..Fault::new("out_of_range", path, message) }
         })
-    }
-
-    /// Both ends, where both are written.
-    pub fn bounds(&self) -> Option<Range<u64>> {
-        self.end.map(|end| self.start..end)
     }
 
     /// The range in a matrix of `n_cells`, or none where it does not lie in there.

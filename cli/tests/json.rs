@@ -103,6 +103,8 @@ fn every_verb_prints_what_is_documented() {
     fs::write(at("damaged.dct"), damaged).unwrap();
     let (a, none, damaged, absent) = (at("a.dct"), at("none.dct"), at("damaged.dct"), at("absent"));
     let (dataset, output) = (at("dataset"), at("out.mtx"));
+    let (matrix, converted) = (at("matrix.mtx"), at("converted"));
+    fs::write(&matrix, "%%MatrixMarket matrix coordinate integer general\n3 2 1\n1 1 1\n").unwrap();
     let (table, odd) = (at("table"), at("odd"));
     dataset_with_obs(table.as_ref());
     dataset_with_obs(odd.as_ref());
@@ -111,8 +113,6 @@ fn every_verb_prints_what_is_documented() {
     let (before, after) = manifest.split_once("\"obs_fingerprint\": \"").unwrap();
     let odd_manifest = format!("{before}\"obs_fingerprint\": \"{:024}{}", 0, &after[24..]);
     fs::write(at("odd/manifest.json"), odd_manifest).unwrap();
-    let (matrix, converted) = (at("matrix.mtx"), at("converted"));
-    fs::write(&matrix, "%%MatrixMarket matrix coordinate integer general\n3 2 1\n1 1 1\n").unwrap();
 
     let sample = ["sample", &dataset, "--cells", "30", "--genes", "200", "--tile-size", "20", "--profile", "quick"];
     let cases: &[(&str, i32, &[&[&str]])] = &[
@@ -136,8 +136,8 @@ fn every_verb_prints_what_is_documented() {
         ),
         ("`tilekern info`, tile", 0, &[&["info", &a], &["info", &none]]),
         ("`tilekern info`, dataset", 0, &[&["info", &dataset], &["info", &table]]),
-        ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset, &table], &["verify", &odd, "--quiet"]]),
         ("`tilekern convert`", 0, &[&["convert", &matrix, &converted]]),
+        ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset, &table], &["verify", &odd, "--quiet"]]),
         ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
         ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),
         ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output]]),

@@ -254,27 +254,27 @@ fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> 
     Ok(serde_json::to_string_pretty(&value).unwrap_or_default())
 }
 
-/// Size and time of a file, or of the files in a folder: what changes when it does.
+/// Size and time of a file, or of all files below a folder: what changes when they do.
 fn state(path: &Path) -> Result<String> {
-    let fault = |error| Error::io(error, path);
-    let one = |path: &Path| -> std::io::Result<String> {
-        let found = fs::metadata(path)?;
-        let time = found.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        Ok(format!("{} bytes at {time}", found.len()))
-    };
-    if !fs::metadata(path).map_err(fault)?.is_dir() {
-        return one(path).map_err(fault);
-    }
-    let mut files = Vec::new();
-    for entry in fs::read_dir(path).map_err(fault)? {
-        let path = entry.map_err(fault)?.path();
-        if path.is_file() {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            files.push(format!("{name}: {}", one(&path).map_err(fault)?));
+    let (mut files, mut bytes, mut newest) = (0_u64, 0_u64, 0);
+    let mut left = vec![path.to_owned()];
+    while let Some(path) = left.pop() {
+        let fault = |error| Error::io(error, &path);
+        let found = fs::metadata(&path).map_err(fault)?;
+        if found.is_dir() {
+            for entry in fs::read_dir(&path).map_err(fault)? {
+                let entry = entry.map_err(fault)?;
+                // Files may be linked; folders that are could be linked in a circle.
+                if !(entry.file_type().map_err(fault)?.is_symlink() && entry.path().is_dir()) {
+                    left.push(entry.path());
+                }
+            }
+            continue;
         }
+        let time = found.modified().map_err(fault)?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        (files, bytes, newest) = (files + 1, bytes.saturating_add(found.len()), time.max(newest));
     }
-    files.sort();
-    Ok(files.join("; "))
+    Ok(format!("{files} files, {bytes} bytes, the newest of {newest}"))
 }
 
 /// What the first pass found in a part.

@@ -61,7 +61,7 @@ impl Genes {
     pub fn of(inputs: &mut [Box<dyn Input>], by: Option<MatchGenes>) -> Result<Genes> {
         for input in &*inputs {
             let n = input.n_genes();
-            if n < 1 || n > MAX_GENES {
+            if !(1..=MAX_GENES).contains(&n) {
                 let message = format!("{n} genes; a dataset has 1 to {MAX_GENES}");
                 return Err(Error::new(ErrorKind::OutOfRange, message).in_part(input.slot()).in_path(input.path()));
             }

@@ -19,6 +19,7 @@ mod shuffle;
 mod spool;
 mod stage;
 mod table;
+mod zarr;
 
 pub use engine::{Options, Phase, Progress, Shard, Step, Summary, convert};
 pub use error::{Error, ErrorKind, Result};

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::rows::{Cleaner, Rows};
-use crate::{Error, ErrorKind, Input, InputOptions, Result, Source, deltacel, hdf5, mtx};
+use crate::{Error, ErrorKind, Input, InputOptions, Result, Source, deltacel, hdf5, mtx, zarr};
 
 /// Opens a file or folder as what its content says that it is.
 ///
@@ -46,6 +46,9 @@ pub fn open(path: &Path) -> Result<Box<dyn Source>> {
 fn open_folder(path: &Path) -> Result<Box<dyn Source>> {
     if path.join("manifest.json").exists() {
         return Ok(Box::new(deltacel::Folder::new(path)));
+    }
+    if zarr::is_store(path) {
+        return Ok(Box::new(hdf5::Hdf5::open_zarr(path)?));
     }
     if let Some(found) = mtx::Mtx::in_folder(path)? {
         return Ok(Box::new(found));

@@ -69,7 +69,7 @@ pub fn gather(
                     let Some((values, rest)) = rest.split_at_checked(8 * n) else { break };
                     block = rest;
                     // The upper bits are those of the file.
-                    if u128::from(key << 8) * u128::from(parts) >> 64 != u128::from(part) {
+                    if (u128::from(key << 8) * u128::from(parts)) >> 64 != u128::from(part) {
                         continue;
                     }
                     let (genes, counts) = values.split_at(4 * n);

@@ -8,11 +8,11 @@ mod dataset;
 mod decode;
 mod encode;
 mod frame;
-#[cfg(feature = "obs")]
-mod obs;
 // Not for the root crate's tests: those of `tilekern-convert` include it.
 #[cfg(feature = "convert")]
 pub mod inputs;
+#[cfg(feature = "obs")]
+mod obs;
 pub mod oracle;
 pub mod seeds;
 

@@ -1,4 +1,7 @@
-//! A file through the HDF5 reader: its objects, pieces of its datasets, attributes; its errors made ours.
+//! A file through the HDF5 reader, or a zarr store: its objects, pieces of its datasets, attributes; its errors made ours.
+//!
+//! Both have groups, arrays and attributes in the same places and with the same meaning; what lies above knows no
+//! difference. Types are those of HDF5 for both.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,8 +14,10 @@ use hdf5_reader::{
     SliceInfoElem, StringPadding, StringSize, VarLenKind,
 };
 
+use serde_json::{Map, Value};
+
 use super::filters;
-use crate::{Error, ErrorKind, Result, Values};
+use crate::{Error, ErrorKind, Result, Values, zarr};
 
 /// Memory for looking around in a file whose tables and matrices are not read yet.
 const MEMORY_TO_LOOK: usize = 64 << 20;
@@ -20,10 +25,11 @@ const MEMORY_TO_LOOK: usize = 64 << 20;
 /// What every error of a file in whose parts the reader finds no sense says.
 const DAMAGED: &str = "the file is damaged, or was not closed by its writer; copy or download it again";
 
-/// A file, not yet read.
+/// A file or store, not yet read.
 #[derive(Clone)]
 pub(super) struct Container {
-    storage: Arc<dyn hdf5_reader::Storage>,
+    /// None where it is a zarr store: a directory at `path`.
+    storage: Option<Arc<dyn hdf5_reader::Storage>>,
     pub path: PathBuf,
 }
 
@@ -31,11 +37,16 @@ impl Container {
     pub fn open(path: &Path) -> Result<Container> {
         // Not mapped: a file that another process cuts while it is read is an error then, no signal.
         let storage = FileStorage::open(path).map_err(|error| fault(error).in_path(path))?;
-        Ok(Container { storage: Arc::new(storage), path: path.to_owned() })
+        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned() })
     }
 
     pub fn from_bytes(bytes: Vec<u8>) -> Container {
-        Container { storage: Arc::new(BytesStorage::new(bytes)), path: PathBuf::from("(bytes)") }
+        Container { storage: Some(Arc::new(BytesStorage::new(bytes))), path: PathBuf::from("(bytes)") }
+    }
+
+    /// A zarr store.
+    pub fn zarr(path: &Path) -> Container {
+        Container { storage: None, path: path.to_owned() }
     }
 
     /// The root, for looking around.
@@ -46,7 +57,9 @@ impl Container {
     /// Bytes that a table may take. They come on top of the memory for matrices; but a small file that says that it has
     /// huge tables, for instance of values that it does not store, is not believed.
     pub fn memory_for_tables(&self, memory: usize) -> usize {
-        let length = usize::try_from(self.storage.len()).unwrap_or(usize::MAX);
+        // A store is many files: of those that it lacks only the memory for chunks is believed.
+        let length = self.storage.as_ref().map_or(1 << 24, |storage| storage.len());
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
         memory.max(16 << 20).saturating_add(length.saturating_mul(64))
     }
 
@@ -54,24 +67,34 @@ impl Container {
     pub fn root(&self, memory: usize) -> Result<Folder> {
         // The cache holds two of the largest chunks, of indices and of values. Real files have chunks of up to 1 MiB.
         let largest = (memory / 4).max(4 << 20);
+        let Some(storage) = &self.storage else {
+            let root = zarr::Group::root(&self.path, largest).map_err(|error| error.in_path(&self.path))?;
+            return Ok(Folder { group: GroupOf::Zarr(root), name: String::new() });
+        };
         let options = OpenOptions::default()
             .with_chunk_cache_bytes(2 * largest)
             .with_max_chunk_bytes(largest)
             .with_max_read_bytes(self.memory_for_tables(memory))
             .with_max_object_header_bytes(16 << 20)
             .with_filter_registry(filters::registry(largest));
-        let file = Hdf5File::from_storage_with_options(self.storage.clone(), options);
+        let file = Hdf5File::from_storage_with_options(storage.clone(), options);
         let root = file.and_then(|file| file.root_group()).map_err(|error| fault(error).in_path(&self.path))?;
-        Ok(Folder { group: root, name: String::new() })
+        Ok(Folder { group: GroupOf::Hdf5(root), name: String::new() })
     }
 }
 
 /// A group.
 #[derive(Clone)]
 pub(super) struct Folder {
-    group: Group,
+    group: GroupOf,
     /// Its path from the root, without a slash in front.
     pub name: String,
+}
+
+#[derive(Clone)]
+enum GroupOf {
+    Hdf5(Group),
+    Zarr(zarr::Group),
 }
 
 /// What a group has under a name.
@@ -88,14 +111,23 @@ impl Folder {
     /// The member of that name.
     pub fn get(&self, name: &str) -> Result<Option<Node>> {
         let path = self.path_of(name);
-        let group = self.group.group(name);
-        match group {
-            Ok(group) => return Ok(Some(Node::Folder(Folder { group, name: path }))),
+        let parent = match &self.group {
+            GroupOf::Hdf5(group) => group,
+            GroupOf::Zarr(group) => {
+                let found = group.get(name).map_err(|error| error.in_part(path.as_str()))?;
+                return Ok(found.map(|node| match node {
+                    zarr::Node::Group(group) => Node::Folder(Folder { group: GroupOf::Zarr(group), name: path }),
+                    zarr::Node::Array(array) => Node::Array(Array { dataset: DatasetOf::Zarr(array), name: path }),
+                }));
+            }
+        };
+        match parent.group(name) {
+            Ok(group) => return Ok(Some(Node::Folder(Folder { group: GroupOf::Hdf5(group), name: path }))),
             Err(Fault::GroupNotFound(_)) => {}
             Err(error) => return Err(fault(error).in_part(path)),
         }
-        match self.group.dataset(name) {
-            Ok(dataset) => Ok(Some(Node::Array(Array { dataset: Box::new(dataset), name: path }))),
+        match parent.dataset(name) {
+            Ok(dataset) => Ok(Some(Node::Array(Array { dataset: DatasetOf::Hdf5(Box::new(dataset)), name: path }))),
             Err(Fault::DatasetNotFound(_)) => Ok(None),
             Err(error) => Err(fault(error).in_part(path)),
         }
@@ -126,14 +158,20 @@ impl Folder {
 
     /// The names of the groups and of the datasets in it, each in alphabetical order.
     pub fn names(&self) -> Result<(Vec<String>, Vec<String>)> {
-        let (mut folders, mut arrays) = self.group.member_names().map_err(|error| self.fault(error))?;
+        let (mut folders, mut arrays) = match &self.group {
+            GroupOf::Hdf5(group) => group.member_names().map_err(|error| self.fault(error))?,
+            GroupOf::Zarr(group) => group.names()?,
+        };
         folders.sort();
         arrays.sort();
         Ok((folders, arrays))
     }
 
     pub fn attributes(&self) -> Result<Attributes> {
-        self.group.attributes().map(Attributes).map_err(|error| self.fault(error))
+        match &self.group {
+            GroupOf::Hdf5(group) => group.attributes().map(Attributes::Hdf5).map_err(|error| self.fault(error)),
+            GroupOf::Zarr(group) => Ok(Attributes::Zarr(group.attributes.clone())),
+        }
     }
 
     fn fault(&self, error: Fault) -> Error {
@@ -152,20 +190,25 @@ impl Node {
 }
 
 /// The attributes of an object.
-pub(super) struct Attributes(Vec<Attribute>);
+pub(super) enum Attributes {
+    Hdf5(Vec<Attribute>),
+    Zarr(Map<String, Value>),
+}
 
 impl Attributes {
-    fn get(&self, name: &str) -> Option<&Attribute> {
-        self.0.iter().find(|attribute| attribute.name == name)
-    }
-
     pub fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
+        match self {
+            Attributes::Hdf5(all) => get(all, name).is_some(),
+            Attributes::Zarr(all) => all.contains_key(name),
+        }
     }
 
     /// A text; none where the attribute is absent or is no text.
     pub fn text(&self, name: &str) -> Option<String> {
-        let attribute = self.get(name)?;
+        let attribute = match self {
+            Attributes::Hdf5(all) => get(all, name)?,
+            Attributes::Zarr(all) => return all.get(name)?.as_str().map(str::to_owned),
+        };
         // Some writers make lists of one.
         attribute.read_string().ok().or_else(|| match &attribute.read_strings().ok()?[..] {
             [text] => Some(text.clone()),
@@ -175,7 +218,13 @@ impl Attributes {
 
     /// A list of texts. An empty list may have any type: h5py makes it one of numbers.
     pub fn texts(&self, name: &str) -> Result<Option<Vec<String>>> {
-        let Some(attribute) = self.get(name) else { return Ok(None) };
+        let attribute = match self {
+            Attributes::Hdf5(all) => get(all, name),
+            Attributes::Zarr(all) => {
+                return all.get(name).map(|value| list(value, name, |one| one.as_str().map(str::to_owned))).transpose();
+            }
+        };
+        let Some(attribute) = attribute else { return Ok(None) };
         if attribute.num_elements().map_err(fault)? == 0 {
             return Ok(Some(Vec::new()));
         }
@@ -184,35 +233,70 @@ impl Attributes {
 
     /// A list of whole numbers.
     pub fn integers(&self, name: &str) -> Result<Option<Vec<u64>>> {
-        let Some(attribute) = self.get(name) else { return Ok(None) };
+        let attribute = match self {
+            Attributes::Hdf5(all) => get(all, name),
+            Attributes::Zarr(all) => return all.get(name).map(|value| list(value, name, Value::as_u64)).transpose(),
+        };
+        let Some(attribute) = attribute else { return Ok(None) };
         integers(&AttributeValues(attribute)).map(Some)
     }
+}
+
+fn get<'a>(all: &'a [Attribute], name: &str) -> Option<&'a Attribute> {
+    all.iter().find(|attribute| attribute.name == name)
+}
+
+/// A list of JSON's, all of whose elements are of one type.
+fn list<T>(value: &Value, name: &str, one: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>> {
+    let found = value.as_array().and_then(|all| all.iter().map(one).collect());
+    found.ok_or_else(|| {
+        Error::new(ErrorKind::WrongType, format!("{value} has another type than it must have"))
+            .in_part(format!("attribute {name}"))
+    })
 }
 
 /// A dataset.
 #[derive(Clone)]
 pub(super) struct Array {
-    dataset: Box<Dataset>,
+    dataset: DatasetOf,
     /// Its path from the root, without a slash in front.
     pub name: String,
 }
 
+#[derive(Clone)]
+enum DatasetOf {
+    Hdf5(Box<Dataset>),
+    Zarr(zarr::Array),
+}
+
 impl Array {
     pub fn shape(&self) -> &[u64] {
-        self.dataset.shape()
+        match &self.dataset {
+            DatasetOf::Hdf5(dataset) => dataset.shape(),
+            DatasetOf::Zarr(array) => array.shape(),
+        }
     }
 
     pub fn dtype(&self) -> &Datatype {
-        self.dataset.dtype()
+        match &self.dataset {
+            DatasetOf::Hdf5(dataset) => dataset.dtype(),
+            DatasetOf::Zarr(array) => array.dtype(),
+        }
     }
 
     /// How many elements a chunk has along each dimension.
     pub fn chunks(&self) -> Option<Vec<u32>> {
-        self.dataset.chunks()
+        match &self.dataset {
+            DatasetOf::Hdf5(dataset) => dataset.chunks(),
+            DatasetOf::Zarr(array) => Some(array.chunks()),
+        }
     }
 
     pub fn attributes(&self) -> Attributes {
-        Attributes(self.dataset.attributes())
+        match &self.dataset {
+            DatasetOf::Hdf5(dataset) => Attributes::Hdf5(dataset.attributes()),
+            DatasetOf::Zarr(array) => Attributes::Zarr(array.attributes().clone()),
+        }
     }
 
     /// The length of a list. One value alone is a list of one: old writers unwrap those.
@@ -243,8 +327,16 @@ impl Array {
 
     /// The bytes that a reference to the file's heap of texts of any length leads to.
     pub fn resolve(&self, reference: &Reference) -> Result<Vec<u8>> {
-        let resolved = self.dataset.resolve_vlen_reference_bytes(&reference.0, 1);
-        resolved.map_err(|error| fault(error).in_part(self.name.as_str()))
+        match &self.dataset {
+            DatasetOf::Hdf5(dataset) => {
+                let resolved = dataset.resolve_vlen_reference_bytes(&reference.0, 1);
+                resolved.map_err(|error| fault(error).in_part(self.name.as_str()))
+            }
+            DatasetOf::Zarr(array) => {
+                let number = reference.0.first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
+                array.text(number).map_err(|error| error.in_part(self.name.as_str()))
+            }
+        }
     }
 
     /// Bytes of an element.
@@ -254,20 +346,37 @@ impl Array {
 
     /// Bytes that an element of a type takes in this file.
     pub fn size_of(&self, dtype: &Datatype) -> Result<usize> {
-        if is_text_of_any_length(dtype) {
-            return Ok(self.dataset.vlen_reference_size());
+        if let DatasetOf::Hdf5(dataset) = &self.dataset
+            && is_text_of_any_length(dtype)
+        {
+            return Ok(dataset.vlen_reference_size());
         }
         hdf5_reader::dtype_element_size(dtype).map_err(|error| fault(error).in_part(self.name.as_str()))
     }
 
     /// The bytes of all elements.
     pub fn bytes(&self) -> Result<Vec<u8>> {
-        self.dataset.read_raw_bytes().map_err(|error| fault(error).in_part(self.name.as_str()))
+        match &self.dataset {
+            DatasetOf::Hdf5(dataset) => {
+                dataset.read_raw_bytes().map_err(|error| fault(error).in_part(self.name.as_str()))
+            }
+            DatasetOf::Zarr(_) => Err(self.error(ErrorKind::Unsupported, "zarr stores have no such tables")),
+        }
     }
 
     /// Checks that numbers are laid out as the usual types are; the reader looks at their sizes alone.
     pub fn check_number(&self) -> Result<()> {
-        let raw = self.dataset.raw_datatype().map_err(|error| fault(error).in_part(self.name.as_str()))?;
+        let dataset = match &self.dataset {
+            DatasetOf::Hdf5(dataset) => dataset,
+            DatasetOf::Zarr(_) => {
+                let kind = describe(self.dtype());
+                let number = matches!(self.dtype(), Datatype::FixedPoint { .. } | Datatype::FloatingPoint { .. });
+                let message = || format!("numbers of this type are not supported ({kind})");
+                let usual = number || is_boolean(self.dtype());
+                return if usual { Ok(()) } else { Err(self.error(ErrorKind::Unsupported, message())) };
+            }
+        };
+        let raw = dataset.raw_datatype().map_err(|error| fault(error).in_part(self.name.as_str()))?;
         let properties = raw.get(8..).unwrap_or_default();
         let short = |at: usize| properties.get(at..at + 2).map(|b| u16::from_le_bytes([b[0], b[1]]));
         let usual = match self.dtype() {
@@ -321,11 +430,21 @@ impl Elements for Piece<'_> {
     }
 
     fn read<T: H5Type>(&self) -> Result<Vec<T>> {
-        let span = |range: &Range<u64>| SliceInfoElem::Slice { start: range.start, end: range.end, step: 1 };
-        let selection = SliceInfo { selections: self.spans.iter().map(span).collect() };
         let array = &self.array;
-        let found = array.dataset.read_slice::<T>(&selection).map_err(|error| fault(error).in_part(&*array.name))?;
-        let values = found.into_raw_vec_and_offset().0;
+        let values = match &array.dataset {
+            DatasetOf::Hdf5(dataset) => {
+                let span = |range: &Range<u64>| SliceInfoElem::Slice { start: range.start, end: range.end, step: 1 };
+                let selection = SliceInfo { selections: self.spans.iter().map(span).collect() };
+                let found = dataset.read_slice::<T>(&selection);
+                found.map_err(|error| fault(error).in_part(&*array.name))?.into_raw_vec_and_offset().0
+            }
+            DatasetOf::Zarr(zarr) => {
+                let bytes = zarr.read(&self.spans).map_err(|error| error.in_part(&*array.name))?;
+                let elements = bytes.chunks_exact(zarr.element_size());
+                let read = elements.map(|element| T::from_bytes(element, zarr.dtype()));
+                read.collect::<std::result::Result<_, _>>().map_err(|error| fault(error).in_part(&*array.name))?
+            }
+        };
         let asked = self.spans.iter().map(|range| range.end - range.start).product::<u64>();
         if u64::try_from(values.len()) != Ok(asked) {
             let message = format!("{asked} elements were asked for, {} came", values.len());

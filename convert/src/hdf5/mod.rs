@@ -56,6 +56,14 @@ impl Hdf5 {
         Hdf5::new(Container::open(path)?)
     }
 
+    /// Opens an AnnData store in zarr, which has the same parts as an h5ad file.
+    ///
+    /// # Errors
+    /// As [`Hdf5::open`].
+    pub fn open_zarr(path: &Path) -> Result<Hdf5> {
+        Hdf5::new(Container::zarr(path))
+    }
+
     /// The same of bytes in memory.
     ///
     /// # Errors
