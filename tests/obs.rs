@@ -427,16 +427,19 @@ fn faults_of_filters_have_a_position() {
     }
 }
 
+/// What was read of which object, by all who share it.
+type Reads = Arc<Mutex<Vec<(String, Range<u64>)>>>;
+
 /// A source that keeps what was read of each object.
 struct Watched {
     inner: Directory,
-    reads: Arc<Mutex<Vec<(String, Range<u64>)>>>,
+    reads: Reads,
 }
 
 struct WatchedObject {
     name: String,
     inner: Box<dyn Object>,
-    reads: Arc<Mutex<Vec<(String, Range<u64>)>>>,
+    reads: Reads,
 }
 
 impl Source for Watched {
