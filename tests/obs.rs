@@ -427,16 +427,19 @@ fn faults_of_filters_have_a_position() {
     }
 }
 
+/// The objects that were read, and the bytes of them.
+type Reads = Arc<Mutex<Vec<(String, Range<u64>)>>>;
+
 /// A source that keeps what was read of each object.
 struct Watched {
     inner: Directory,
-    reads: Arc<Mutex<Vec<(String, Range<u64>)>>>,
+    reads: Reads,
 }
 
 struct WatchedObject {
     name: String,
     inner: Box<dyn Object>,
-    reads: Arc<Mutex<Vec<(String, Range<u64>)>>>,
+    reads: Reads,
 }
 
 impl Source for Watched {
@@ -461,7 +464,7 @@ fn only_the_footer_and_the_column_are_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("dataset");
     write(&path, 60_000, 15_000, 2, 60_000).unwrap();
-    let reads = Arc::new(Mutex::new(Vec::new()));
+    let reads = Reads::default();
     let source = Watched { inner: Directory::new(&path).unwrap(), reads: reads.clone() };
     let dataset = Dataset::builder().open_source(Box::new(source)).unwrap();
     let table = dataset.obs().unwrap().unwrap();
@@ -742,7 +745,7 @@ fn the_index_of_var_is_kept() {
 #[test]
 fn a_cache_keeps_columns() {
     let (folder, path) = written(23, 5, 2);
-    let reads = Arc::new(Mutex::new(Vec::new()));
+    let reads = Reads::default();
     let source = Watched { inner: Directory::new(&path).unwrap(), reads: reads.clone() };
     let dataset = Dataset::builder().open_source(Box::new(source)).unwrap();
     let cache = Cache::at(folder.path().join("cache"));
