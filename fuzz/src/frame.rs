@@ -38,7 +38,11 @@ pub fn frame(data: &[u8]) {
             _ => panic!("neither frame nor gaps: {error}"),
         },
     };
-    assert_eq!(expected.is_some(), fault.is_none(), "libzstd gives {expected:?}, the tile {result:?}");
+    if matches!(fault, Some(FrameFault::BlockSize { .. })) {
+        return; // the format bounds every block, but libzstd does not look where one byte is repeated
+    }
+    let what = expected.as_ref().map(Vec::len);
+    assert_eq!(expected.is_some(), fault.is_none(), "libzstd gives {what:?} bytes, the tile {result:?}");
 }
 
 /// A tile of one cell with such a stream of gaps.
