@@ -195,6 +195,12 @@ pub enum SyntaxFault {
     RepeatedKey,
     /// Not the stated number of hexadecimal digits.
     Hex,
+    /// Not a Parquet file, or a damaged one; the source says how.
+    Parquet,
+    /// Not an Arrow IPC file of the expected shape.
+    ArrowIpc,
+    /// Not a filter; the source says what is expected.
+    Filter,
 }
 
 /// Which of the [`Limits`](crate::Limits) was met.
@@ -229,6 +235,8 @@ pub enum Unsupported {
     FileKind,
     /// The request does not go with this kind of object.
     Request,
+    /// A kind of column that there is not.
+    Kind,
 }
 
 impl ErrorKind {
@@ -284,6 +292,14 @@ pub enum Part {
     Tile(u32),
     /// A file of a dataset by its fixed name.
     File(&'static str),
+    /// A key of `obs/schema.json`, or the whole of it.
+    Schema(Option<&'static str>),
+    /// A column of the table of cells by its number, and a field of it.
+    Column(u32, &'static str),
+    /// A column of a row group of a Parquet file.
+    RowGroup(u32, u32),
+    /// A filter on the table of cells; offsets are those in its text.
+    Filter,
     /// An array or number of a matrix given to the encoder.
     Matrix(&'static str),
     /// The gene of a nonzero in a matrix given to the encoder.
@@ -348,6 +364,11 @@ impl fmt::Display for Part {
             Part::Manifest(Some(key)) => write!(f, "manifest, {key}"),
             Part::Tile(tile) => write!(f, "tile {tile}"),
             Part::File(name) => f.write_str(name),
+            Part::Schema(None) => f.write_str("schema"),
+            Part::Schema(Some(key)) => write!(f, "schema, {key}"),
+            Part::Column(column, field) => write!(f, "column {column}, {field}"),
+            Part::RowGroup(group, column) => write!(f, "row group {group}, column {column}"),
+            Part::Filter => f.write_str("filter"),
             Part::Matrix(what) => write!(f, "matrix, {what}"),
             Part::GeneOf { cell, gene } => write!(f, "matrix, cell {cell}, gene {gene}"),
             Part::CountOf { cell, gene } => write!(f, "matrix, cell {cell}, count of gene {gene}"),
@@ -404,6 +425,13 @@ impl Error {
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.0.source = Some(source.into());
         self
+    }
+
+    /// Adds what the error is about, unless an error behind it is known.
+    #[cfg(feature = "obs")]
+    #[must_use]
+    pub(crate) fn about(self, what: &str) -> Error {
+        if self.0.source.is_some() { self } else { self.caused_by(what) }
     }
 
     /// A failed read or write of `path`.
@@ -494,8 +522,13 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::Depth => "is nested more than 128 levels deep",
                 SyntaxFault::RepeatedKey => "is given twice",
                 SyntaxFault::Hex => "is not the stated number of hexadecimal digits",
+                SyntaxFault::Parquet => "is not a sound Parquet file",
+                SyntaxFault::ArrowIpc => "is not an Arrow file of the expected columns and batches",
+                SyntaxFault::Filter => "is not a filter",
             })?,
+            ErrorKind::Missing if self.0.part == Part::Filter => f.write_str("names a column that there is not")?,
             ErrorKind::Missing => f.write_str("is absent")?,
+            ErrorKind::WrongType if self.0.part == Part::Filter => f.write_str("does not go with the column")?,
             ErrorKind::WrongType => f.write_str("has another type than the format states")?,
             ErrorKind::LimitExceeded { needed, limit, what } => {
                 let (what, how) = match what {
@@ -521,6 +554,7 @@ impl fmt::Display for Message<'_> {
                 Unsupported::Incomplete => "has no manifest.json: it is no dataset, or one whose writer was interrupted; name another, or write it again",
                 Unsupported::FileKind => "is not a regular file or directory as it must be here",
                 Unsupported::Request => "does not go with this kind of object",
+                Unsupported::Kind => "is none of category, numeric, bool and string; convert or leave out the column",
             })?,
             ErrorKind::KernelUnavailable => match &self.0.source {
                 Some(source) => write!(f, "{source}")?,

@@ -612,3 +612,42 @@ fn an_outline_says_what_the_whole_tile_says() {
         assert!(error.is_none_or(|error| error.path() == Some(&tile) && error.offset().is_some()), "{stream:?}");
     }
 }
+
+#[test]
+fn tiles_are_adopted_whole_or_refused() {
+    let (from, cells) = sample(25, 10);
+    let tile = |n: u32| from.path().join(format!("tiles/tile_{n:06}.dct"));
+    let builder = || Writer::builder(50).tile_size(10).encoder(Encoder::builder().profile(Profile::Plain(1)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = builder().create(folder.path().join("a")).unwrap();
+
+    // None of these takes anything, and the file stays where it was.
+    let damaged = folder.path().join("damaged.dct");
+    let mut bytes = std::fs::read(tile(0)).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    assert!(matches!(writer.adopt(&damaged).unwrap_err().kind(), ErrorKind::Checksum { .. }));
+    let mut other = Writer::builder(51).tile_size(10).create(folder.path().join("b")).unwrap();
+    let error = other.adopt(tile(0)).unwrap_err();
+    assert_eq!((error.part(), error.path()), (Part::Header("n_genes"), Some(&*tile(0))));
+    let mut other = Writer::builder(50).tile_size(9).create(folder.path().join("c")).unwrap();
+    assert_eq!(other.adopt(tile(0)).unwrap_err().part(), Part::Header("n_cells"));
+    other.push(&CsrView { n_genes: 50, indptr: &[0, 0], indices: &[], values: &[] }).unwrap();
+    assert_eq!(other.adopt(tile(2)).unwrap_err().kind(), ErrorKind::Unsupported(Unsupported::Request));
+    assert!(matches!(writer.adopt(folder.path().join("absent")).unwrap_err().kind(), ErrorKind::Io(_)));
+    assert_eq!(writer.n_cells(), 0);
+
+    writer.adopt(tile(0)).unwrap();
+    // What is written goes well with what is adopted.
+    let (indptr, indices, values) = arrays(&cells[10..20].to_vec());
+    writer.push(&CsrView { n_genes: 50, indptr: &indptr, indices: &indices, values: &values }).unwrap();
+    writer.adopt(tile(2)).unwrap();
+    assert_eq!(writer.adopt(tile(1)).unwrap_err().kind(), ErrorKind::Unsupported(Unsupported::Request));
+    let manifest = writer.finish().unwrap();
+    assert_eq!(manifest.n_cells(), 25);
+    assert!(!tile(0).exists() && tile(1).exists());
+    let mut csr = Csr::<i32>::new();
+    Dataset::open(folder.path().join("a")).unwrap().range(0..25, &Decoder::new().unwrap(), &mut csr).unwrap();
+    assert_eq!(cells_of(&csr), cells);
+    assert!(faults(&Directory::new(folder.path().join("a")).unwrap()).is_empty());
+}

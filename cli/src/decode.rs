@@ -16,7 +16,7 @@ use tilekern::deltacel::{Decoder, Tile};
 
 use crate::Verdict;
 use crate::console::{Console, stdout_failed};
-use crate::fault::{Fault, Stop};
+use crate::fault::Stop;
 use crate::options::{CellRange, Engine};
 use crate::source::{Input, STDIO, Source};
 use crate::target::Target;
@@ -180,10 +180,7 @@ impl<'a> Selection<'a> {
         let (n_cells, n_genes) = source.shape()?;
         let cells = match range {
             None => 0..n_cells,
-            Some(range) => range.within(n_cells).ok_or_else(|| {
-                let message = format!("{range} is not within 0..{n_cells}: choose cells that are there");
-                Fault { part: Some("cells".into()), ..Fault::new("out_of_range", source.path(), message) }
-            })?,
+            Some(range) => range.within_or_fault(n_cells, source.path())?,
         };
         Ok(Selection { source, cells, n_genes, decoder, progress: console.progress(0, "decoding") })
     }

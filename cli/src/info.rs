@@ -9,6 +9,7 @@ use tilekern::{Limits, Stream};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::Stop;
+use crate::obs::ColumnRecord;
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
 
@@ -29,7 +30,7 @@ pub struct Args {
     #[command(flatten)]
     input: Input,
 
-    /// Show every chunk or tile, not only the first 40
+    /// Show every chunk, tile or column, not only the first 40
     #[arg(long)]
     all: bool,
 }
@@ -50,7 +51,7 @@ struct Record<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     chunks: Option<Vec<ChunkRecord>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    dataset: Option<DatasetRecord>,
+    dataset: Option<DatasetRecord<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tiles: Option<Vec<TileRecord>>,
 }
@@ -63,13 +64,15 @@ struct EncoderRecord {
 }
 
 #[derive(Serialize)]
-struct DatasetRecord {
+struct DatasetRecord<'a> {
     tile_size: u64,
     n_tiles: u32,
     has_gene_order: bool,
     has_var_names: bool,
     has_var_table: bool,
     has_obs: bool,
+    /// The columns of the table of cells, where there is one.
+    obs: Option<Vec<ColumnRecord<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -193,6 +196,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let source = Source::open(&args.input, &Limits::default())?;
     let path = source.path().to_string_lossy();
     let (n_cells, n_genes) = source.shape()?;
+    let table = match &source {
+        Source::Dataset(_, dataset) => dataset.obs()?,
+        Source::Tile(..) => None,
+    };
     let mut record = Record {
         path: &path,
         kind: source.kind(),
@@ -222,7 +229,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
                 has_gene_order: manifest.has_gene_order(),
                 has_var_names: manifest.has_var_names(),
                 has_var_table: manifest.has_var_table(),
-                has_obs: manifest.obs().is_some(),
+                has_obs: table.is_some(),
+                obs: table.as_ref().map(|table| table.schema().columns.iter().map(ColumnRecord::of).collect()),
             });
             record.tiles = Some(tiles(dataset, &mut record.totals, console)?);
         }
@@ -313,6 +321,9 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
         let has: Vec<_> = sides.into_iter().filter(|&(_, has)| has).map(|(name, _)| name).collect();
         console
             .line(format_args!("with  {}", if has.is_empty() { "tiles alone".to_owned() } else { has.join(", ") }))?;
+        if let Some(columns) = dataset.obs.as_ref().filter(|columns| !columns.is_empty()) {
+            print_columns(columns, all, console)?;
+        }
     }
     if let Some(tiles) = &record.tiles {
         let rows = tiles.iter().map(|TileRecord { tile, cells, totals: t }| {
@@ -321,6 +332,17 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
         print_parts("tile", rows, all, console)?;
     }
     Ok(())
+}
+
+fn print_columns(columns: &[ColumnRecord<'_>], all: bool, console: &mut Console) -> Result<(), Stop> {
+    let mut table = Table::new([("column", Align::Left), ("kind", Align::Left), ("stored as", Align::Left)]);
+    let shown = if all { columns.len() } else { columns.len().min(ROWS) };
+    for column in &columns[..shown] {
+        table.row([column.name(), column.kind(), column.arrow_type().to_owned()]);
+    }
+    console.line("")?;
+    table.lines().try_for_each(|line| console.line(line))?;
+    tell_hidden(columns.len() - shown, console)
 }
 
 /// Number, cells, nonzeros, bytes in all where they are known, bytes of the frames, exceptions.
@@ -356,6 +378,10 @@ fn print_parts(
     for line in table.lines().filter(|_| shown > 0) {
         console.line(line)?;
     }
+    tell_hidden(hidden, console)
+}
+
+fn tell_hidden(hidden: usize, console: &mut Console) -> Result<(), Stop> {
     if hidden > 0 {
         console.line(format_args!("{hidden} more; --all shows them"))?;
     }

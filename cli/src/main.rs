@@ -7,11 +7,13 @@
 mod bench;
 mod completions;
 mod console;
+mod convert;
 mod decode;
 mod demo;
 mod fault;
 mod info;
 mod man;
+mod obs;
 mod options;
 mod sample;
 mod source;
@@ -29,7 +31,7 @@ use serde::Serialize;
 use console::{Console, say};
 use fault::{Fault, Stop};
 
-/// Looks into, verifies and decodes tiles of single-cell counts, and makes realistic ones.
+/// Converts single-cell counts to tiles, looks into, verifies and decodes them, and makes realistic ones.
 ///
 /// A PATH is a tile (.dct), the directory of a dataset, or - for a tile on standard input. Results go to standard
 /// output, everything else to standard error.
@@ -59,16 +61,20 @@ Environment:
   TILEKERN_KERNEL  the kernels to use instead of this CPU's best: scalar, neon, avx2, avx512
 
 Examples:
+  tilekern convert matrix/ counts           make a dataset of a 10x folder
   tilekern sample counts --cells 1000       make a dataset of simulated counts
   tilekern info counts                      what it is, how large, how it is cut
   tilekern verify counts                    check every byte of it
-  tilekern decode counts -o counts.npz      to scipy's CSR";
+  tilekern decode counts -o counts.npz      to scipy's CSR
+  tilekern obs counts                       what is known of each cell, where it has that";
 
 #[derive(Subcommand, Debug)]
 enum Verb {
     Info(info::Args),
     Verify(verify::Args),
     Decode(decode::Args),
+    Convert(convert::Args),
+    Obs(obs::Args),
     Sample(sample::Args),
     Trace(trace::Args),
     Demo(demo::Args),
@@ -83,6 +89,8 @@ impl Verb {
             Verb::Info(args) => info::run(&args, console),
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
+            Verb::Convert(args) => convert::run(&args, console),
+            Verb::Obs(args) => obs::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
             Verb::Demo(args) => demo::run(&args, console),

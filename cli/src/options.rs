@@ -1,12 +1,15 @@
 //! Options that several verbs share, and how their values are written.
 
 use std::ops::Range;
+use std::path::Path;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser};
-use tilekern::deltacel::{Decoder, DecoderBuilder};
+use tilekern::deltacel::{Decoder, DecoderBuilder, Profile};
 use tilekern::kernels::{Kernels, Level};
 use tilekern::{Error, Limits};
+
+use crate::fault::Fault;
 
 /// How to decode.
 #[derive(Args, Debug, Clone)]
@@ -27,6 +30,13 @@ pub struct Engine {
 /// A number of threads that a machine can have.
 pub fn threads() -> RangedI64ValueParser<u16> {
     RangedI64ValueParser::new().range(..=1024)
+}
+
+/// A profile of the writer of tiles.
+pub fn profile(text: &str) -> Result<Profile, String> {
+    let why =
+        |error: Error| std::error::Error::source(&error).map_or_else(|| error.message(), |source| source.to_string());
+    text.parse().map_err(why)
 }
 
 impl Engine {
@@ -75,8 +85,21 @@ pub struct CellRange {
 }
 
 impl CellRange {
+    /// Both ends, where both are written.
+    pub fn bounds(&self) -> Option<Range<u64>> {
+        self.end.map(|end| self.start..end)
+    }
+
+    /// The range in what `path` names, which has `n_cells`.
+    pub fn within_or_fault(&self, n_cells: u64, path: &Path) -> Result<Range<u64>, Fault> {
+        self.within(n_cells).ok_or_else(|| {
+            let message = format!("{self} is not within 0..{n_cells}: choose cells that are there");
+            Fault { part: Some("cells".into()), ..Fault::new("out_of_range", path, message) }
+        })
+    }
+
     /// The range in a matrix of `n_cells`, or none where it does not lie in there.
-    pub fn within(&self, n_cells: u64) -> Option<Range<u64>> {
+    fn within(&self, n_cells: u64) -> Option<Range<u64>> {
         let end = self.end.unwrap_or(n_cells);
         (self.start <= end && end <= n_cells).then_some(self.start..end)
     }

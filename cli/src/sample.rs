@@ -11,7 +11,7 @@ use tilekern::simulate::{Counts, Params, Simulator};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::options::threads;
+use crate::options::{profile, threads};
 use crate::target::Target;
 
 /// Make a dataset of realistic simulated counts
@@ -70,13 +70,6 @@ struct Record<'a> {
     bytes_per_nonzero: Option<f64>,
     seed: u64,
     profile: String,
-}
-
-fn profile(text: &str) -> Result<Profile, String> {
-    let why = |error: tilekern::Error| {
-        std::error::Error::source(&error).map_or_else(|| error.message(), |source| source.to_string())
-    };
-    text.parse().map_err(why)
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {

@@ -22,6 +22,8 @@ const INTERRUPTED: i32 = 130;
 /// What is being made at the moment: a process makes one thing at a time.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 static ENDING: AtomicBool = AtomicBool::new(false);
+/// What an interrupt leaves.
+static LEFT: Mutex<&str> = Mutex::new("nothing was left half-written");
 
 /// Cleans up and ends the process when it is interrupted from now on.
 pub fn handle_interrupts() {
@@ -32,12 +34,17 @@ pub fn handle_interrupts() {
         if let Some(path) = &*unfinished {
             remove(path);
         }
-        say("interrupted; nothing was left half-written");
+        say(format_args!("interrupted; {}", LEFT.lock().unwrap_or_else(PoisonError::into_inner)));
         std::process::exit(INTERRUPTED);
     };
     if let Err(error) = ctrlc::set_handler(handler) {
         say(format_args!("Ctrl-C will not clean up: {error}"));
     }
+}
+
+/// What to say after an interrupt from now on.
+pub fn if_interrupted(left: &'static str) {
+    *LEFT.lock().unwrap_or_else(PoisonError::into_inner) = left;
 }
 
 /// Waits for the end of the process if an interrupt is ending it, so that no fault is told that only comes from its

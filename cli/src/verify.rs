@@ -17,7 +17,7 @@ use crate::source::{As, Found};
 
 /// Check every byte of tiles and datasets, and tell all faults
 ///
-/// CRCs, tables, frames, genes, counts, the manifest and its side files. One line for each fault: path, part, byte
+/// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes. One line for each fault: path, part, byte
 /// offset, what is wrong and what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
@@ -57,6 +57,8 @@ struct PathRecord {
     bytes: Option<u64>,
     sound: bool,
     faults: Vec<Fault>,
+    /// What is odd but keeps nobody from reading it.
+    warnings: Vec<Fault>,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
@@ -66,6 +68,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     for path in &args.paths {
         let record = check(path, args.format, &decoder, &progress);
         progress.inc(1);
+        progress
+            .suspend(|| record.warnings.iter().for_each(|warning| console.note(format_args!("warning: {warning}"))));
         if !console.json {
             let mut tell =
                 || record.faults.iter().try_for_each(|fault| console.line(fault)).and_then(|()| console.flush());
@@ -104,32 +108,34 @@ fn summary(paths: &[PathRecord], n_faults: usize) -> String {
 }
 
 fn check(path: &Path, format: As, decoder: &Decoder, progress: &ProgressBar) -> PathRecord {
-    let (kind, bytes, faults) = match Found::at(path, format, decoder.limits()) {
-        Err(fault) => (None, None, vec![fault]),
+    let told = |errors: Vec<Error>| errors.into_iter().map(|error| Fault::of(error, path)).collect::<Vec<_>>();
+    let (kind, bytes, faults, warnings) = match Found::at(path, format, decoder.limits()) {
+        Err(fault) => (None, None, vec![fault], Vec::new()),
         Ok(found) => {
-            let (bytes, faults) = match &found {
-                Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder)),
+            let (bytes, faults, warnings) = match &found {
+                Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder), Vec::new()),
                 Found::Dataset => check_dataset(path, decoder, progress),
             };
-            (Some(found.kind()), Some(bytes), faults.into_iter().map(|error| Fault::of(error, path)).collect())
+            (Some(found.kind()), Some(bytes), told(faults), told(warnings))
         }
     };
-    PathRecord { path: path.to_string_lossy().into_owned(), kind, bytes, sound: faults.is_empty(), faults }
+    PathRecord { path: path.to_string_lossy().into_owned(), kind, bytes, sound: faults.is_empty(), faults, warnings }
 }
 
-/// The bytes of the tiles as far as the manifest tells them, and all faults.
-fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64, Vec<Error>) {
+/// The bytes of the tiles as far as the manifest tells them, all faults, and all warnings.
+fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64, Vec<Error>, Vec<Error>) {
     let bytes = |dataset: Dataset| dataset.manifest().tile_bytes().iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
     let bytes = Dataset::open(path).map_or(0, bytes);
     let source = match Directory::new(path) {
         Ok(source) => source,
-        Err(error) => return (bytes, vec![error]),
+        Err(error) => return (bytes, vec![error], Vec::new()),
     };
-    let mut faults = Vec::new();
+    let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     let mut before = 0;
     let ControlFlow::Continue(()) = dataset::verify(&source, decoder, |event| {
         match event {
             Event::Fault(fault) => faults.push(fault),
+            Event::Warning(warning) => warnings.push(warning),
             Event::Progress { done, tiles } => {
                 if done == 0 {
                     progress.inc_length(tiles.into());
@@ -141,5 +147,5 @@ fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64
         }
         ControlFlow::<std::convert::Infallible>::Continue(())
     });
-    (bytes, faults)
+    (bytes, faults, warnings)
 }

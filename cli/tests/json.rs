@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
-use support::{tile, tilekern};
+use support::{dataset_with_obs, tile, tilekern};
 use tempfile::tempdir;
 
 const DOCUMENT: &str = include_str!("../../docs/json.md");
@@ -103,6 +103,16 @@ fn every_verb_prints_what_is_documented() {
     fs::write(at("damaged.dct"), damaged).unwrap();
     let (a, none, damaged, absent) = (at("a.dct"), at("none.dct"), at("damaged.dct"), at("absent"));
     let (dataset, output) = (at("dataset"), at("out.mtx"));
+    let (matrix, converted) = (at("matrix.mtx"), at("converted"));
+    fs::write(&matrix, "%%MatrixMarket matrix coordinate integer general\n3 2 1\n1 1 1\n").unwrap();
+    let (table, odd) = (at("table"), at("odd"));
+    dataset_with_obs(table.as_ref());
+    dataset_with_obs(odd.as_ref());
+    // A fingerprint that is not that of the table.
+    let manifest = fs::read_to_string(at("odd/manifest.json")).unwrap();
+    let (before, after) = manifest.split_once("\"obs_fingerprint\": \"").unwrap();
+    let odd_manifest = format!("{before}\"obs_fingerprint\": \"{:024}{}", 0, &after[24..]);
+    fs::write(at("odd/manifest.json"), odd_manifest).unwrap();
 
     let sample = ["sample", &dataset, "--cells", "30", "--genes", "200", "--tile-size", "20", "--profile", "quick"];
     let cases: &[(&str, i32, &[&[&str]])] = &[
@@ -117,14 +127,30 @@ fn every_verb_prints_what_is_documented() {
                 &["decode", &damaged],
                 &["trace", &absent],
                 &["sample", &dataset],
+                &["obs", &a],
+                &["obs", &dataset],
+                &["obs", &table, "no such"],
+                &["obs", &table, "--where", "no_such"],
+                &["obs", &table, "--cells", "0..9"],
             ],
         ),
         ("`tilekern info`, tile", 0, &[&["info", &a], &["info", &none]]),
-        ("`tilekern info`, dataset", 0, &[&["info", &dataset]]),
-        ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset]]),
+        ("`tilekern info`, dataset", 0, &[&["info", &dataset], &["info", &table]]),
+        ("`tilekern convert`", 0, &[&["convert", &matrix, &converted]]),
+        ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset, &table], &["verify", &odd, "--quiet"]]),
         ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
         ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),
         ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output]]),
+        ("`tilekern obs`, columns", 0, &[&["obs", &table]]),
+        (
+            "`tilekern obs`, values",
+            0,
+            &[
+                &["obs", &table, "n", "score", "ok", "barcode", "cell type"],
+                &["obs", &table, "--where", "ok"],
+                &["obs", &table, "n", "--cells", "1..1"],
+            ],
+        ),
         ("`tilekern trace`", 0, &[&["trace", &a], &["trace", &none]]),
         ("`tilekern trace`", 1, &[&["trace", &damaged]]),
         ("`tilekern bench`", 0, &[&["bench", &a, "--rounds", "1", "--quiet"]]),

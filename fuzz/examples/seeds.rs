@@ -8,10 +8,12 @@ use tilekern::simulate::{Params, Simulator};
 
 fn main() -> io::Result<()> {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    for &(target, _) in tilekern_fuzz::TARGETS {
+    let engine = tilekern_fuzz::TARGETS.iter().map(|target| (target.0, tilekern_fuzz::seeds(target.0)));
+    let conversion = tilekern_fuzz::inputs::TARGETS.iter();
+    let conversion = conversion.map(|target| (target.0, tilekern_fuzz::inputs::seeds(target.0)));
+    for (target, mut seeds) in engine.chain(conversion) {
         let folder = corpus.join(target);
         std::fs::create_dir_all(&folder)?;
-        let mut seeds = tilekern_fuzz::seeds(target);
         if target.starts_with("tile_") {
             seeds.extend(simulated());
             seeds.extend(fixtures("fixtures/deltacel/valid", "dct")?);

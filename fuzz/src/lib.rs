@@ -8,6 +8,11 @@ mod dataset;
 mod decode;
 mod encode;
 mod frame;
+// Not for the root crate's tests: those of `tilekern-convert` include it.
+#[cfg(feature = "convert")]
+pub mod inputs;
+#[cfg(feature = "obs")]
+mod obs;
 pub mod oracle;
 pub mod seeds;
 
@@ -16,6 +21,8 @@ pub use dataset::{cell_selection, manifest, side_files};
 pub use decode::{tile_decode, tile_differential};
 pub use encode::encode_round_trip;
 pub use frame::frame;
+#[cfg(feature = "obs")]
+pub use obs::{obs_cache, obs_filter, obs_schema};
 pub use seeds::seeds;
 
 /// A body of a fuzz target.
@@ -33,4 +40,10 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("side_files", side_files),
     #[cfg(feature = "dataset")]
     ("cell_selection", cell_selection),
+    #[cfg(feature = "obs")]
+    ("obs_schema", obs_schema),
+    #[cfg(feature = "obs")]
+    ("obs_filter", obs_filter),
+    #[cfg(feature = "obs")]
+    ("obs_cache", obs_cache),
 ];

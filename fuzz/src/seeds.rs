@@ -14,6 +14,8 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "frame" => frames(),
         #[cfg(feature = "dataset")]
         "manifest" | "side_files" | "cell_selection" => super::dataset::seeds(target),
+        #[cfg(feature = "obs")]
+        "obs_schema" | "obs_filter" | "obs_cache" => super::obs::seeds(target),
         _ => Vec::new(),
     }
 }

@@ -5,8 +5,12 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int8Array, RecordBatch, StringArray, UInt64Array};
 use serde_json::Value;
+use tilekern::deltacel::dataset::Writer;
+use tilekern::deltacel::dataset::obs::{Category, ObsColumn, ObsSchema, ObsType};
 use tilekern::deltacel::{Chunks, CsrView, Encoder, Profile};
 
 /// What a run of the command gave.
@@ -69,6 +73,30 @@ pub fn tile(path: &Path, cells: usize, per_cell: usize) {
         Encoder::builder().profile(Profile::Plain(1)).chunks(Chunks::Count(2)).build().expect("an encoder");
     encoder.encode(&view, &mut bytes).expect("a sound matrix");
     std::fs::write(path, bytes).expect("written");
+}
+
+/// Writes a dataset of five cells in tiles of two, with a table of cells.
+pub fn dataset_with_obs(path: &Path) {
+    let columns = vec![
+        ObsColumn::category("cell type", ["T cell", "B \"x\"\t"].map(Category::from)),
+        ObsColumn::plain("n", ObsType::UInt64),
+        ObsColumn::plain("score", ObsType::Double),
+        ObsColumn::plain("ok", ObsType::Bool),
+        ObsColumn::plain("barcode", ObsType::String),
+    ];
+    let schema = ObsSchema { columns };
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(Int8Array::from(vec![0, 1, -1, 0, 1])),
+        Arc::new(UInt64Array::from(vec![Some(1), None, Some(3), Some(u64::MAX), Some(5)])),
+        Arc::new(Float64Array::from(vec![Some(0.5), Some(f64::NAN), None, Some(f64::NEG_INFINITY), Some(1e300)])),
+        Arc::new(BooleanArray::from(vec![Some(true), Some(false), None, Some(true), Some(false)])),
+        Arc::new(StringArray::from(vec![Some("AAA-1"), Some(""), None, Some("\u{e9}"), Some("two\nlines")])),
+    ];
+    let rows = RecordBatch::try_new(Arc::new(schema.arrow()), arrays).expect("the schema's columns");
+    let mut writer = Writer::builder(9).tile_size(2).obs(schema, 1).create(path).expect("a new dataset");
+    let cells = CsrView { n_genes: 9, indptr: &[0, 1, 1, 2, 3, 4], indices: &[0, 8, 3, 3], values: &[1, 2, 3, 4] };
+    writer.push_with_obs(&cells, &rows).expect("sound cells");
+    writer.finish().expect("written");
 }
 
 /// The folder that holds the corpora: `TILEKERN_FIXTURES`, else `../shared` beside the checkout.

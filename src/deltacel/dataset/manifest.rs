@@ -71,10 +71,10 @@ pub struct Manifest {
 /// What a manifest says of the obs table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obs {
-    tiles_per_file: u64,
-    shard_bytes: Vec<u64>,
-    shard_sha256: Vec<[u8; 32]>,
-    fingerprint: String,
+    pub(super) tiles_per_file: u64,
+    pub(super) shard_bytes: Vec<u64>,
+    pub(super) shard_sha256: Vec<[u8; 32]>,
+    pub(super) fingerprint: String,
 }
 
 impl Obs {
@@ -316,7 +316,7 @@ impl<'de> Visitor<'de> for TakeFields {
 }
 
 /// Passes text whose arrays and objects are not nested deeper than readers of JSON can bear.
-fn check_depth(text: &str) -> Result<(), Error> {
+pub(super) fn check_depth(text: &str) -> Result<(), Error> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
@@ -335,7 +335,7 @@ fn check_depth(text: &str) -> Result<(), Error> {
 }
 
 /// What the JSON parser did not like, and where.
-fn syntax(text: &str, error: serde_json::Error) -> Error {
+pub(super) fn syntax(text: &str, error: serde_json::Error) -> Error {
     let line = error.line().saturating_sub(1);
     let line_start = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
     let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
@@ -344,7 +344,7 @@ fn syntax(text: &str, error: serde_json::Error) -> Error {
 }
 
 /// Where a slice of a text begins.
-fn offset_in(text: &str, slice: &str) -> u64 {
+pub(super) fn offset_in(text: &str, slice: &str) -> u64 {
     slice.as_ptr().addr().wrapping_sub(text.as_ptr().addr()) as u64
 }
 
@@ -597,7 +597,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Lower-case hexadecimal digits.
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("strings grow");
         text

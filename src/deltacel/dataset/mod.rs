@@ -5,7 +5,11 @@
 mod manifest;
 mod names;
 mod npy;
+#[cfg(feature = "obs")]
+pub mod obs;
 mod rows;
+#[cfg(feature = "obs")]
+mod var;
 mod verify;
 #[cfg(feature = "encode")]
 mod write;
@@ -16,6 +20,8 @@ use std::sync::OnceLock;
 pub use self::manifest::{Manifest, Obs};
 pub use self::names::VarNames;
 pub use self::rows::Reader;
+#[cfg(feature = "obs")]
+pub use self::var::{INDEX_NAME, var_index};
 pub use self::verify::{Event, verify};
 #[cfg(feature = "encode")]
 pub use self::write::{Writer, WriterBuilder};
@@ -176,6 +182,27 @@ impl Dataset {
     pub fn var_names(&self) -> Result<Option<&VarNames>, Error> {
         let file = self.manifest.has_var_names.then_some(VAR_NAMES);
         once(&self.var_names, || self.side_file(file, |bytes| names::read(bytes, self.n_genes()))).map(Option::as_ref)
+    }
+
+    /// The table of cells, or `None` if the dataset has none. Its schema is read, and nothing else.
+    ///
+    /// # Errors
+    /// With the path: the first fault of the schema (see [`ObsSchema::faults`](obs::ObsSchema::faults)).
+    #[cfg(feature = "obs")]
+    pub fn obs(&self) -> Result<Option<obs::ObsTable<'_>>, Error> {
+        self.manifest.obs().map(|stated| obs::ObsTable::open(self, stated)).transpose()
+    }
+
+    /// The table of genes, a row for each in output order, or `None` if the dataset has none. [`var_index`] tells which
+    /// column is its index. It is read on each call.
+    ///
+    /// # Errors
+    /// In [`Part::File`]: whatever keeps the file from being a Parquet file with a row for each gene.
+    #[cfg(feature = "obs")]
+    pub fn var(&self) -> Result<Option<arrow_array::RecordBatch>, Error> {
+        let read = || var::read(&mut *self.source.open(VAR_TABLE)?, self.n_genes(), &self.limits);
+        let table = self.manifest.has_var_table.then(read).transpose();
+        table.map_err(|error| error.in_part(Part::File(VAR_TABLE)).in_path(self.source.path(VAR_TABLE)))
     }
 
     fn side_file<T>(

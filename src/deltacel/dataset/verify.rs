@@ -3,13 +3,18 @@
 use std::ops::ControlFlow;
 
 use super::manifest::Manifest;
+#[cfg(feature = "obs")]
+use super::var;
 use super::{
-    GENE_ORDER, MANIFEST, OBS_SCHEMA, OBS_SHARD, TileBuffer, VAR_NAMES, VAR_TABLE, check_size, disagreements, names,
-    npy, read_file, read_manifest, shard_name, tile_name,
+    GENE_ORDER, MANIFEST, TileBuffer, VAR_NAMES, VAR_TABLE, VarNames, check_size, disagreements, names, npy, read_file,
+    read_manifest, tile_name,
 };
+#[cfg(not(feature = "obs"))]
+use super::{OBS_SCHEMA, OBS_SHARD, Obs, shard_name};
 use crate::deltacel::decode::Decoder;
 use crate::deltacel::tile::Tile;
 use crate::error::{Error, Part};
+use crate::limits::Limits;
 use crate::source::Source;
 
 /// What a verification reports.
@@ -18,6 +23,8 @@ use crate::source::Source;
 pub enum Event {
     /// A fault; its path says in which file.
     Fault(Error),
+    /// Nothing that keeps anyone from reading the dataset, but odd; its path says in which file.
+    Warning(Error),
     /// So many tiles are done.
     Progress {
         /// Tiles done.
@@ -31,7 +38,8 @@ pub enum Event {
 ///
 /// Faults come one by one, in the order of the files and within a file in that of its bytes, on any number of threads;
 /// progress comes before the first tile and from time to time. A manifest that is unsound hides all that lies behind it.
-/// Of the obs and var tables it is checked that their files are there and have the size that the manifest states.
+/// The tables of cells and genes are read to their last value with the feature `obs`; without it their files are there
+/// and have the size that the manifest states.
 ///
 /// Returns early when `report` breaks, and gives what it broke with.
 ///
@@ -65,9 +73,9 @@ pub fn verify<B>(
             return faults.into_iter().try_for_each(|fault| report(Event::Fault(fault.in_path(source.path(MANIFEST)))));
         }
     };
-    for fault in side_files(source, &manifest, decoder.limits().max_input_bytes) {
-        report(Event::Fault(fault))?;
-    }
+    let (faults, warnings) = side_files(source, &manifest, decoder.limits());
+    faults.into_iter().try_for_each(|fault| report(Event::Fault(fault)))?;
+    warnings.into_iter().try_for_each(|warning| report(Event::Warning(warning)))?;
     let tiles = manifest.n_tiles();
     report(Event::Progress { done: 0, tiles })?;
     let mut done = 0;
@@ -83,30 +91,69 @@ pub fn verify<B>(
     ControlFlow::Continue(())
 }
 
-fn side_files(source: &dyn Source, manifest: &Manifest, max: u64) -> Vec<Error> {
-    let mut faults = Vec::new();
-    let mut check = |wanted: bool, name: &str, part: Part, check: &dyn Fn(&str) -> Result<(), Error>| {
-        if wanted && let Err(error) = check(name) {
-            faults.push(error.in_part(part).in_path(source.path(name)));
-        }
-    };
-    let n_genes = manifest.n_genes();
-    check(manifest.has_gene_order(), GENE_ORDER, Part::File(GENE_ORDER), &|name| {
-        read_file(source, name, max).and_then(|bytes| npy::read(&bytes, n_genes)).map(drop)
-    });
-    check(manifest.has_var_names(), VAR_NAMES, Part::File(VAR_NAMES), &|name| {
-        read_file(source, name, max).and_then(|bytes| names::read(bytes, n_genes)).map(drop)
-    });
-    let present = |name: &str| source.open(name).map(drop);
-    check(manifest.has_var_table(), VAR_TABLE, Part::File(VAR_TABLE), &present);
-    if let Some(obs) = manifest.obs() {
-        check(true, OBS_SCHEMA, Part::File(OBS_SCHEMA), &present);
-        for (shard, &bytes) in obs.shard_bytes().iter().enumerate() {
-            let part = Part::File(OBS_SHARD);
-            check(true, &shard_name(shard), part, &|name| check_size(source.open(name)?.size(), bytes, part));
-        }
+/// Faults of the files beside the manifest and the tiles, and warnings.
+fn side_files(source: &dyn Source, manifest: &Manifest, limits: &Limits) -> (Vec<Error>, Vec<Error>) {
+    let (n_genes, max) = (manifest.n_genes(), limits.max_input_bytes);
+    let (mut faults, mut warnings) = (Vec::new(), Vec::new());
+    if manifest.has_gene_order() {
+        let order = read_file(source, GENE_ORDER, max).and_then(|bytes| npy::read(&bytes, n_genes));
+        keep(&mut faults, source, GENE_ORDER, order);
     }
-    faults
+    let mut names = None;
+    if manifest.has_var_names() {
+        let read = read_file(source, VAR_NAMES, max).and_then(|bytes| names::read(bytes, n_genes));
+        names = keep(&mut faults, source, VAR_NAMES, read);
+    }
+    if manifest.has_var_table() {
+        warnings
+            .extend(keep(&mut faults, source, VAR_TABLE, var_table(source, n_genes, names.as_ref(), limits)).flatten());
+    }
+    if let Some(obs) = manifest.obs() {
+        let (found, warning) = obs_table(source, manifest, obs, limits);
+        faults.extend(found);
+        warnings.extend(warning);
+    }
+    (faults, warnings)
+}
+
+/// What was read of a file, or its fault.
+fn keep<T>(faults: &mut Vec<Error>, source: &dyn Source, name: &'static str, read: Result<T, Error>) -> Option<T> {
+    read.map_err(|error| faults.push(error.in_part(Part::File(name)).in_path(source.path(name)))).ok()
+}
+
+/// Reads the table of genes; gives what is odd about it.
+#[cfg(feature = "obs")]
+fn var_table(
+    source: &dyn Source,
+    n_genes: u32,
+    names: Option<&VarNames>,
+    limits: &Limits,
+) -> Result<Option<Error>, Error> {
+    let table = var::read(&mut *source.open(VAR_TABLE)?, n_genes, limits)?;
+    let (Some(names), Some(index)) = (names, var::var_index(&table)) else { return Ok(None) };
+    Ok(var::disagreement(&table, index, |gene| names.get(gene)).map(|warning| warning.in_path(source.path(VAR_TABLE))))
+}
+
+/// The file is there: without the feature `obs` its content is not read.
+#[cfg(not(feature = "obs"))]
+fn var_table(source: &dyn Source, _: u32, _: Option<&VarNames>, _: &Limits) -> Result<Option<Error>, Error> {
+    source.open(VAR_TABLE).map(|_| None)
+}
+
+#[cfg(feature = "obs")]
+use super::obs::verify::faults as obs_table;
+
+/// The files are there and have their sizes: without the feature `obs` their content is not read.
+#[cfg(not(feature = "obs"))]
+fn obs_table(source: &dyn Source, _: &Manifest, obs: &Obs, _: &Limits) -> (Vec<Error>, Option<Error>) {
+    let mut faults = Vec::new();
+    keep(&mut faults, source, OBS_SCHEMA, source.open(OBS_SCHEMA).map(drop));
+    for (shard, &bytes) in obs.shard_bytes().iter().enumerate() {
+        let (name, part) = (shard_name(shard), Part::File(OBS_SHARD));
+        let checked = source.open(&name).and_then(|object| check_size(object.size(), bytes, part));
+        faults.extend(checked.err().map(|error| error.in_part(part).in_path(source.path(&name))));
+    }
+    (faults, None)
 }
 
 fn tile_faults(source: &dyn Source, manifest: &Manifest, n: u32, decoder: &Decoder) -> Vec<Error> {

@@ -5,13 +5,24 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[cfg(feature = "obs")]
+use arrow_array::RecordBatch;
 
 use super::manifest::{self, Manifest};
+#[cfg(feature = "obs")]
+use super::obs::{ObsSchema, write::ObsWriter};
 use super::{GENE_ORDER, MANIFEST, VAR_NAMES, names, npy, tile_name};
+#[cfg(feature = "obs")]
+use super::{OBS_SCHEMA, VAR_TABLE, var};
 use crate::deltacel::csr::CsrView;
 use crate::deltacel::encode::{self, Encoder, EncoderBuilder};
-use crate::deltacel::header::MAX_GENES;
+use crate::deltacel::header::{Header, MAX_GENES};
+use crate::deltacel::tile::Tile;
 use crate::error::{Error, ErrorKind, Part, Unsupported};
+
+const OBS_FOLDER: &str = "obs";
 
 /// Cells of a tile unless another number is asked for.
 const TILE_SIZE: u64 = 10_000;
@@ -26,6 +37,10 @@ pub struct WriterBuilder {
     gene_order: Option<Vec<i32>>,
     var_names: Option<Vec<String>>,
     metadata: Option<String>,
+    #[cfg(feature = "obs")]
+    obs: Option<(ObsSchema, u64)>,
+    #[cfg(feature = "obs")]
+    var: Option<RecordBatch>,
 }
 
 impl WriterBuilder {
@@ -59,16 +74,33 @@ impl WriterBuilder {
         self
     }
 
+    /// A table of cells with these columns, in shards of so many tiles each (the format's default is 1,000). Its rows
+    /// come with the cells: [`Writer::push_with_obs`].
+    #[cfg(feature = "obs")]
+    pub fn obs(mut self, schema: ObsSchema, tiles_per_file: u64) -> WriterBuilder {
+        self.obs = Some((schema, tiles_per_file));
+        self
+    }
+
+    /// The table of genes, a row for each, in output order. Its first column is the index; the metadata of its schema
+    /// may have the name of the index under [`INDEX_NAME`](super::INDEX_NAME), or pandas' own under `pandas`, which is
+    /// then kept as it is. An index of text must be the same as the names of the genes, if those are given, too.
+    #[cfg(feature = "obs")]
+    pub fn var(mut self, table: RecordBatch) -> WriterBuilder {
+        self.var = Some(table);
+        self
+    }
+
     /// Starts a dataset in a new or empty directory at `path`.
     ///
     /// # Errors
     /// [`Unsupported::Exists`] for anything else that is there, [`Unsupported::Busy`] if another writer was faster;
     /// options that do not hold, in [`Part::Option`]; [`ErrorKind::Io`].
     pub fn create(self, path: impl Into<PathBuf>) -> Result<Writer, Error> {
-        self.create_on(path.into(), Box::new(System))
+        self.create_on(path.into(), Arc::new(System))
     }
 
-    fn create_on(self, root: PathBuf, disk: Box<dyn Disk>) -> Result<Writer, Error> {
+    fn create_on(self, root: PathBuf, disk: Arc<dyn Disk>) -> Result<Writer, Error> {
         let range = |option, found: u64, max: u64| {
             let kind = ErrorKind::OutOfRange { found: found.into(), min: 1, max: max.into() };
             if found < 1 || found > max { Err(Error::new(kind, Part::Option(option))) } else { Ok(()) }
@@ -92,6 +124,13 @@ impl WriterBuilder {
             one_each("var_names", list.len())?;
             side_files.push((VAR_NAMES, names::to_bytes(list)?));
         }
+        #[cfg(feature = "obs")]
+        if let Some(table) = &self.var {
+            side_files.push((VAR_TABLE, var::to_bytes(table, self.n_genes)?));
+            self.var_names.as_deref().map_or(Ok(()), |names| var::check_names(table, names))?;
+        }
+        #[cfg(feature = "obs")]
+        let obs = self.obs.map(|(schema, tiles)| ObsWriter::new(schema, tiles)).transpose()?;
         self.metadata.as_deref().map_or(Ok(()), manifest::check_metadata)?;
         let encoder = self.encoder.build()?;
         let manifest = Manifest {
@@ -104,13 +143,29 @@ impl WriterBuilder {
             zstd_level: Some(encoder.profile().zstd_level().into()),
             has_gene_order: self.gene_order.is_some(),
             has_var_names: self.var_names.is_some(),
-            has_var_table: false,
+            has_var_table: side_files.iter().any(|(name, _)| *name == super::VAR_TABLE),
             obs: None,
             metadata: self.metadata,
         };
         claim(&*disk, &root)?;
-        let (pending, tile, starts) = (Pending::default(), Vec::new(), Vec::new());
-        Ok(Writer { root, disk, encoder, manifest, side_files, pending, tile, starts, failed: false })
+        #[cfg(feature = "obs")]
+        if obs.is_some() {
+            let folder = root.join(OBS_FOLDER);
+            disk.create_dir(&folder).map_err(|e| Error::io(e, folder))?;
+        }
+        Ok(Writer {
+            root,
+            disk,
+            encoder,
+            manifest,
+            side_files,
+            pending: Pending::default(),
+            tile: Vec::new(),
+            starts: Vec::new(),
+            #[cfg(feature = "obs")]
+            obs,
+            failed: false,
+        })
     }
 }
 
@@ -143,7 +198,7 @@ fn claim(disk: &dyn Disk, root: &Path) -> Result<(), Error> {
 /// manifest, so that a directory whose writer was dropped, failed or was killed is recognised as incomplete.
 pub struct Writer {
     root: PathBuf,
-    disk: Box<dyn Disk>,
+    disk: Arc<dyn Disk>,
     encoder: Encoder,
     /// Of the tiles written so far.
     manifest: Manifest,
@@ -152,6 +207,8 @@ pub struct Writer {
     tile: Vec<u8>,
     /// Where the cells of the piece at hand start in its arrays.
     starts: Vec<usize>,
+    #[cfg(feature = "obs")]
+    obs: Option<ObsWriter>,
     failed: bool,
 }
 
@@ -198,6 +255,10 @@ impl Writer {
             gene_order: None,
             var_names: None,
             metadata: None,
+            #[cfg(feature = "obs")]
+            obs: None,
+            #[cfg(feature = "obs")]
+            var: None,
         }
     }
 
@@ -214,11 +275,47 @@ impl Writer {
     /// of the file, it cannot: each further call is refused as [`Unsupported::Incomplete`].
     pub fn push(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         self.check_alive()?;
+        #[cfg(feature = "obs")]
+        self.needs_no_rows()?;
+        self.check(cells)?;
+        self.take(cells)
+    }
+
+    #[cfg(feature = "obs")]
+    fn needs_no_rows(&self) -> Result<(), Error> {
+        let why = "a writer with a table of cells is given its rows with the cells";
+        let error = || Error::new(ErrorKind::Missing, Part::Option("obs")).caused_by(why);
+        if self.obs.is_some() { Err(error()) } else { Ok(()) }
+    }
+
+    /// As [`Writer::push`], with a row of the table of cells for each cell: exactly the columns of the schema in their
+    /// order, codes for categories (an [`ObsEncoder`](super::obs::ObsEncoder) makes them).
+    ///
+    /// # Errors
+    /// As [`Writer::push`]; what is wrong with the rows, in [`Part::Column`] or [`Part::Option`], also takes none of
+    /// the cells. [`Unsupported::Request`] without [`WriterBuilder::obs`].
+    #[cfg(feature = "obs")]
+    pub fn push_with_obs(&mut self, cells: &CsrView<'_>, rows: &RecordBatch) -> Result<(), Error> {
+        self.check_alive()?;
+        self.check(cells)?;
+        let Some(obs) = &mut self.obs else {
+            return Err(Error::new(ErrorKind::Unsupported(Unsupported::Request), Part::Option("obs")));
+        };
+        obs.check(rows, cells.indptr.len() - 1)?;
+        obs.keep(rows);
+        self.take(cells)
+    }
+
+    /// Passes a matrix, and finds where its cells start.
+    fn check(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         let (found, expected) = (cells.n_genes.into(), self.manifest.n_genes.into());
         if found != expected {
             return Err(Error::new(ErrorKind::Inconsistent { found, expected }, Part::Matrix("number of genes")));
         }
-        encode::check(cells, &mut self.starts)?;
+        encode::check(cells, &mut self.starts).map(drop)
+    }
+
+    fn take(&mut self, cells: &CsrView<'_>) -> Result<(), Error> {
         let mut pending = std::mem::take(&mut self.pending);
         let result = self.push_checked(cells, &mut pending);
         self.pending = pending;
@@ -264,12 +361,83 @@ impl Writer {
         let report =
             self.encoder.encode(cells, &mut self.tile).map_err(|error| error.in_path(self.root.join(&name)))?;
         self.put(&name, &self.tile)?;
+        self.record(report.n_cells, report.nnz, report.total_bytes, report.n_chunks)
+    }
+
+    /// Notes a tile whose file is there, and writes its rows of the table of cells.
+    fn record(&mut self, n_cells: u64, nnz: u64, bytes: u64, n_chunks: u32) -> Result<(), Error> {
         let manifest = &mut self.manifest;
-        manifest.n_cells += report.n_cells;
-        manifest.tile_nnz.push(report.nnz);
-        manifest.tile_bytes.push(report.total_bytes);
-        manifest.n_chunks = manifest.n_chunks.max(Some(report.n_chunks.into()));
+        manifest.n_cells += n_cells;
+        manifest.tile_nnz.push(nnz);
+        manifest.tile_bytes.push(bytes);
+        manifest.n_chunks = manifest.n_chunks.max(Some(n_chunks.into()));
+        #[cfg(feature = "obs")]
+        if let Some(obs) = &mut self.obs {
+            obs.write_tile(&self.disk, &self.root, n_cells)?;
+        }
         Ok(())
+    }
+
+    /// Takes a tile that was written elsewhere on the same file system: its file is checked wholly, and moved.
+    ///
+    /// So a dataset can be made of tiles that several processes wrote, or one that was interrupted.
+    ///
+    /// # Errors
+    /// With the path of the file: whatever is wrong with the tile; another number of genes, or more cells than a tile
+    /// has. [`Unsupported::Request`] after cells that do not fill a tile. None of these takes anything;
+    /// after [`ErrorKind::Io`] the writer cannot go on.
+    pub fn adopt(&mut self, tile: impl AsRef<Path>) -> Result<(), Error> {
+        self.check_alive()?;
+        #[cfg(feature = "obs")]
+        self.needs_no_rows()?;
+        let header = self.adoptable(tile.as_ref())?;
+        self.adopt_checked(tile.as_ref(), &header)
+    }
+
+    /// As [`Writer::adopt`], with the tile's rows of the table of cells.
+    ///
+    /// # Errors
+    /// As [`Writer::adopt`] and [`Writer::push_with_obs`].
+    #[cfg(feature = "obs")]
+    pub fn adopt_with_obs(&mut self, tile: impl AsRef<Path>, rows: &RecordBatch) -> Result<(), Error> {
+        self.check_alive()?;
+        let header = self.adoptable(tile.as_ref())?;
+        let Some(obs) = &mut self.obs else {
+            return Err(Error::new(ErrorKind::Unsupported(Unsupported::Request), Part::Option("obs")));
+        };
+        obs.check(rows, usize::try_from(header.n_cells).unwrap_or(usize::MAX))?;
+        obs.keep(rows);
+        self.adopt_checked(tile.as_ref(), &header)
+    }
+
+    /// Passes a tile that can be the next one.
+    fn adoptable(&self, path: &Path) -> Result<Header, Error> {
+        let bytes = fs::read(path).map_err(|error| Error::io(error, path))?;
+        let header = *Tile::open(&bytes).map_err(|error| error.in_path(path))?.header();
+        let Manifest { n_genes, tile_size, .. } = self.manifest;
+        if self.pending.n_cells() > 0 || !self.manifest.n_cells.is_multiple_of(tile_size) {
+            let kind = ErrorKind::Unsupported(Unsupported::Request);
+            return Err(Error::new(kind, Part::Object).caused_by("the tile before it is not full").in_path(path));
+        }
+        if header.n_genes != n_genes {
+            let kind = ErrorKind::Inconsistent { found: header.n_genes.into(), expected: n_genes.into() };
+            return Err(Error::new(kind, Part::Header("n_genes")).in_path(path));
+        }
+        if header.n_cells < 1 || header.n_cells > tile_size {
+            let kind = ErrorKind::OutOfRange { found: header.n_cells.into(), min: 1, max: tile_size.into() };
+            return Err(Error::new(kind, Part::Header("n_cells")).in_path(path));
+        }
+        Ok(header)
+    }
+
+    fn adopt_checked(&mut self, path: &Path, header: &Header) -> Result<(), Error> {
+        let target = self.root.join(tile_name(self.manifest.n_tiles()));
+        let moved = File::open(path).and_then(|file| file.sync_all()).and_then(|()| self.disk.rename(path, &target));
+        let result = moved
+            .map_err(|error| Error::io(error, &target))
+            .and_then(|()| self.record(header.n_cells, header.nnz, header.total_size, header.n_chunks));
+        self.failed = result.is_err();
+        result
     }
 
     /// Writes what is left, the other files, and the manifest.
@@ -282,11 +450,21 @@ impl Writer {
         if pending.n_cells() > 0 {
             self.write_pending(&mut pending)?;
         }
+        #[cfg(feature = "obs")]
+        if let Some(obs) = &mut self.obs {
+            let cells = (0..self.manifest.n_tiles()).map(|tile| self.manifest.tile_cells(tile));
+            let stated = obs.finish(cells)?;
+            self.side_files.push((OBS_SCHEMA, obs.text().into()));
+            self.manifest.obs = Some(stated);
+        }
         for (name, bytes) in &self.side_files {
             self.put(name, bytes)?;
         }
         // All that the manifest speaks of is on the disk before the manifest is.
         self.sync(&self.root.join("tiles"))?;
+        if self.manifest.obs.is_some() {
+            self.sync(&self.root.join(OBS_FOLDER))?;
+        }
         self.sync(&self.root)?;
         self.put(MANIFEST, self.manifest.to_json().as_bytes())?;
         if let Err(error) = self.sync(&self.root) {
@@ -330,7 +508,7 @@ impl std::fmt::Debug for Writer {
 }
 
 /// The file operations that a writer needs; tests put failing ones in their place.
-trait Disk: Send + Sync {
+pub(super) trait Disk: Send + Sync {
     /// Whether a directory has no entry.
     fn is_empty(&self, path: &Path) -> io::Result<bool>;
     fn create_dirs(&self, path: &Path) -> io::Result<()>;
@@ -342,7 +520,7 @@ trait Disk: Send + Sync {
     fn remove(&self, path: &Path) -> io::Result<()>;
 }
 
-trait NewFile: Write {
+pub(super) trait NewFile: Write + Send {
     fn sync(&mut self) -> io::Result<()>;
 }
 
@@ -395,7 +573,6 @@ impl NewFile for File {
 #[cfg(test)]
 mod tests {
     use std::ops::ControlFlow;
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -516,15 +693,51 @@ mod tests {
         values: &[1, 70_000, 3, 4, 5, 6, 7],
     };
 
+    const NAMES: [&str; 9] = ["a", "", "c", "d", "e", "f", "g", "h", "i"];
+
     fn write(root: &Path, disk: Faulty) -> Result<Manifest, Error> {
-        let mut writer = Writer::builder(9)
+        let builder = Writer::builder(9)
             .tile_size(2)
             .gene_order([4, 0, 1, 2, 3, 8, 7, 6, 5])
-            .var_names(["a", "", "c", "d", "e", "f", "g", "h", "i"])
-            .metadata(r#"{"a": 1}"#)
-            .create_on(root.to_owned(), Box::new(disk))?;
+            .var_names(NAMES)
+            .metadata(r#"{"a": 1}"#);
+        #[cfg(feature = "obs")]
+        let builder = builder.obs(tables::schema(), 2).var(tables::var());
+        let mut writer = builder.create_on(root.to_owned(), Arc::new(disk))?;
+        #[cfg(feature = "obs")]
+        writer.push_with_obs(&MATRIX, &tables::rows())?;
+        #[cfg(not(feature = "obs"))]
         writer.push(&MATRIX)?;
         writer.finish()
+    }
+
+    #[cfg(feature = "obs")]
+    mod tables {
+        use arrow_array::{Int8Array, StringArray};
+
+        use super::*;
+        use crate::deltacel::dataset::obs::ObsColumn;
+
+        pub fn schema() -> ObsSchema {
+            ObsSchema { columns: vec![ObsColumn::category("type", ["T".into(), "B".into()])] }
+        }
+
+        pub fn rows() -> RecordBatch {
+            let codes = Arc::new(Int8Array::from(vec![0, -1, 1, 0, 1]));
+            RecordBatch::try_new(Arc::new(schema().arrow()), vec![codes]).unwrap()
+        }
+
+        pub fn var() -> RecordBatch {
+            let index = Arc::new(StringArray::from(NAMES.to_vec())) as arrow_array::ArrayRef;
+            RecordBatch::try_from_iter([("symbol", index)]).unwrap()
+        }
+
+        pub fn check(dataset: &Dataset) {
+            let cells: Vec<u64> = (0..5).collect();
+            let found = dataset.obs().unwrap().unwrap().codes(&["type"], &cells).unwrap();
+            assert_eq!(found.columns(), rows().columns());
+            assert_eq!(dataset.var().unwrap().unwrap().columns(), var().columns());
+        }
     }
 
     fn files_below(root: &Path) -> Vec<PathBuf> {
@@ -543,11 +756,18 @@ mod tests {
         assert_eq!(dataset.var_names().unwrap().unwrap().get(1), Some(""));
         assert_eq!(dataset.manifest().metadata(), Some(r#"{"a": 1}"#));
         let result = verify(&Directory::new(root).unwrap(), &decoder, |event| match event {
-            Event::Fault(fault) => ControlFlow::Break(fault),
+            Event::Fault(fault) | Event::Warning(fault) => ControlFlow::Break(fault),
             _ => ControlFlow::Continue(()),
         });
         assert!(result.is_continue(), "{result:?}");
-        assert_eq!(files_below(root).len(), 3 + 3);
+        // Tiles, order, names, manifest; schema, shards, and the table of genes.
+        let mut files = 3 + 3;
+        #[cfg(feature = "obs")]
+        {
+            tables::check(&dataset);
+            files += 1 + 2 + 1;
+        }
+        assert_eq!(files_below(root).len(), files);
     }
 
     #[cfg(target_endian = "little")] // what is written is read back
@@ -593,7 +813,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("dataset");
         let disk = Faulty { left: Arc::new(AtomicUsize::new(usize::MAX)), fault: Fault::Full };
-        let mut writer = Writer::builder(9).tile_size(2).create_on(root.clone(), Box::new(disk.clone())).unwrap();
+        let mut writer = Writer::builder(9).tile_size(2).create_on(root.clone(), Arc::new(disk.clone())).unwrap();
         // A bad matrix is refused as a whole.
         let bad = CsrView { indices: &[0, 8, 1, 2, 3, 5, 9], ..MATRIX };
         assert_eq!(writer.push(&bad).unwrap_err().part(), Part::GeneOf { cell: 4, gene: 9 });

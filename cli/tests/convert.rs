@@ -1,0 +1,173 @@
+//! `tilekern convert`: what only the command shows. What conversions come to is tested beside the library.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use support::{command, tilekern};
+use tempfile::tempdir;
+
+/// Writes a Matrix Market folder of `cells` x `genes` in which each cell has `per_cell` counts; in the order of genes, so
+/// that each cell's lie all over the file.
+fn folder(path: &Path, cells: usize, genes: usize, per_cell: usize) {
+    fs::create_dir_all(path).unwrap();
+    let mut text = format!("%%MatrixMarket matrix coordinate integer general\n{genes} {cells} {}\n", cells * per_cell);
+    for i in 0..per_cell {
+        for cell in 0..cells {
+            // One gene of each of `per_cell` stretches.
+            let stretch = genes / per_cell;
+            let gene = i * stretch + (cell * 7919 + i * 31) % stretch;
+            writeln!(text, "{} {} {}", gene + 1, cell + 1, 1 + (cell + i) % 4).unwrap();
+        }
+    }
+    fs::write(path.join("matrix.mtx"), text).unwrap();
+    let lines = |n: usize, name: &str| (0..n).map(|i| format!("{name}{i}\n")).collect::<String>();
+    fs::write(path.join("features.tsv"), lines(genes, "gene")).unwrap();
+    fs::write(path.join("barcodes.tsv"), lines(cells, "cell")).unwrap();
+}
+
+fn files(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push((path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn it_says_what_it_did() {
+    let temp = tempdir().unwrap();
+    let input = temp.path().join("in");
+    folder(&input, 30, 50, 5);
+    let mut text = fs::read_to_string(input.join("matrix.mtx")).unwrap();
+    text = text.replace("50 30 150", "50 30 152");
+    text.push_str("50 1 0\n50 1 0\n");
+    fs::write(input.join("matrix.mtx"), text).unwrap();
+    let out = temp.path().join("out");
+    let [input, out] = [input, out].map(|path| path.to_str().unwrap().to_owned());
+    let run = tilekern(["convert", &input, &out, "--tile-size", "20"]);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
+    for part in ["note: 2 stored zeros were dropped", "30 cells x 50 genes, 150 nonzeros in 2 tiles", "cells/s"] {
+        assert!(run.stderr.contains(part), "{run:?}");
+    }
+    assert_eq!(tilekern(["verify", &out]).code, Some(0));
+    assert_eq!(tilekern(["decode", &out, "--json"]).json()["nnz"], 150);
+    let run = tilekern(["convert", &input, &out]);
+    assert!(run.code == Some(1) && run.stderr.contains("exists already"), "{run:?}");
+    let run = tilekern(["convert", &input, &format!("{out}2"), "--quiet"]);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+}
+
+#[test]
+fn refusals_say_where() {
+    let temp = tempdir().unwrap();
+    let input = temp.path().join("in.mtx");
+    fs::write(&input, "%%MatrixMarket matrix coordinate real general\n3 2 2\n1 1 1\n3 2 0.5\n").unwrap();
+    let [input, out] = [input, temp.path().join("out")].map(|path| path.to_str().unwrap().to_owned());
+    let run = tilekern(["convert", &input, &out, "--json"]);
+    assert_eq!(run.code, Some(1));
+    let error = &run.json()["error"];
+    assert_eq!(error["kind"], "not_counts");
+    assert_eq!(error["path"], input.as_str());
+    assert!(error["part"].as_str().unwrap().ends_with("cell 1, gene 2"), "{error}");
+    assert!(error["message"].as_str().unwrap().contains("--round"), "{error}");
+    let run = tilekern(["convert", &input, &out, "--round"]);
+    assert!(run.code == Some(0) && run.stderr.contains("1 values were rounded"), "{run:?}");
+    for wrong in [&["--shard", "3/3"][..], &["--shard", "1"], &["--count"], &["--memory", "x"], &["--cells", "5.."]] {
+        let run = tilekern(["convert", &input, "x"].iter().chain(wrong));
+        assert_eq!(run.code, Some(2), "{wrong:?}: {run:?}");
+    }
+    assert_eq!(tilekern(["convert", &input]).code, Some(2));
+}
+
+/// Killed again and again, at times that grow, it ends in the dataset of a conversion that nobody disturbed.
+#[test]
+fn a_killed_conversion_goes_on() {
+    let temp = tempdir().unwrap();
+    let input = temp.path().join("in");
+    folder(&input, 1500, 600, 30);
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    for extra in [&[][..], &["--shuffle", "3"]] {
+        let start = |out: &str, more: &[&str]| {
+            let base = ["convert", &path("in"), out, "--tile-size", "10", "--profile", "quick", "--quiet"];
+            command().args(base).args(extra).args(more).stdin(Stdio::null()).spawn().unwrap()
+        };
+        let whole = path("whole");
+        assert!(start(&whole, &[]).wait_with_output().unwrap().status.success());
+        let out = path("out");
+        let (mut kills, mut delay) = (0, 1);
+        loop {
+            let mut child = start(&out, &["--resume"]);
+            std::thread::sleep(Duration::from_millis(delay));
+            let ended = child.try_wait().unwrap();
+            child.kill().unwrap();
+            let output = child.wait_with_output().unwrap();
+            if let Some(status) = ended {
+                assert!(status.success(), "{output:?}");
+                break;
+            }
+            kills += 1;
+            // Not the same places in every round.
+            delay += 3 + delay / 4 + kills % 5;
+        }
+        assert!(kills > 5, "{kills}");
+        assert!(files(Path::new(&out)) == files(Path::new(&whole)), "{extra:?} after {kills} kills");
+        assert!(!Path::new(&format!("{out}.partial")).exists());
+        fs::remove_dir_all(out).unwrap();
+        fs::remove_dir_all(whole).unwrap();
+    }
+}
+
+/// The highest resident memory of a run, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(arguments: &[&str]) -> u64 {
+    let mut child = command().args(arguments).stdout(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0) << 10);
+        if let Some(ended) = child.try_wait().unwrap() {
+            assert!(ended.success(), "{arguments:?}");
+            return peak;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A matrix of 32 MB is converted in 12 MB, beside what a tiny one takes.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_bounded() {
+    let temp = tempdir().unwrap();
+    folder(&temp.path().join("tiny"), 10, 2000, 5);
+    folder(&temp.path().join("large"), 40_000, 2000, 100);
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    for extra in [&[][..], &["--shuffle", "3"]] {
+        let run = |name: &str| {
+            let (input, out) = (path(name), path("out"));
+            let base = ["convert", &input, &out, "--memory", "12M", "--tile-size", "2000", "--profile", "quick"];
+            let found = peak(&[&base[..], &["--no-obs", "--threads", "1", "--quiet"], extra].concat());
+            fs::remove_dir_all(out).unwrap();
+            found
+        };
+        let (tiny, large) = (run("tiny"), run("large"));
+        println!("{extra:?}: peak {tiny} bytes for 50 nonzeros, {large} bytes for 4,000,000");
+        assert!(large <= tiny + (12 << 20), "{extra:?}: {tiny} and {large}");
+    }
+}

@@ -1,0 +1,61 @@
+//! The table of cells as `tilekern obs` prints it.
+
+mod support;
+
+use serde_json::json;
+use support::{dataset_with_obs, tilekern};
+use tempfile::tempdir;
+
+#[test]
+fn columns_and_values() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("table");
+    dataset_with_obs(&path);
+    let path = path.to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let run = tilekern(["obs", path].iter().chain(arguments));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{arguments:?}: {run:?}");
+        run
+    };
+    assert_eq!(
+        run(&[]).stdout,
+        "column     kind          stored as  missing\n\
+         cell type  2 categories  int8             1\n\
+         n          numeric       uint64           1\n\
+         score      numeric       double           1\n\
+         ok         bool          bool             1\n\
+         barcode    string        string           1\n"
+    );
+    assert_eq!(
+        run(&["barcode", "cell type", "n", "score", "ok"]).stdout,
+        "cell\tbarcode\tcell type\tn\tscore\tok\n\
+         0\tAAA-1\tT cell\t1\t0.5\ttrue\n\
+         1\t\"\"\t\"B \\\"x\\\"\\t\"\t\tNaN\tfalse\n\
+         2\t\t\t3\t\t\n\
+         3\t\u{e9}\tT cell\t18446744073709551615\t-Infinity\ttrue\n\
+         4\t\"two\\nlines\"\t\"B \\\"x\\\"\\t\"\t5\t1e+300\tfalse\n"
+    );
+    assert_eq!(run(&["n", "--cells", "1..4", "--where", "n > 2"]).stdout, "cell\tn\n2\t3\n3\t18446744073709551615\n");
+    assert_eq!(run(&["--where", "`cell type` == \"T cell\" || !ok"]).stdout, "cell\n0\n1\n3\n4\n");
+    assert_eq!(run(&["n", "--where", "ok is null && ok"]).stdout, "cell\tn\n");
+    assert_eq!(run(&["--cells", "2..4"]).stdout, "cell\n2\n3\n");
+    assert_eq!(
+        run(&["score", "cell type", "--cells", "1..4", "--json"]).json(),
+        json!({
+            "path": path,
+            "n_cells": 3,
+            "cells": [1, 2, 3],
+            "columns": [
+                { "name": "score", "kind": "numeric", "arrow_type": "double", "values": ["NaN", null, "-Infinity"] },
+                { "name": "cell type", "kind": "category", "arrow_type": "int8", "values": ["B \"x\"\t", null, "T cell"] },
+            ],
+        })
+    );
+    let told = tilekern(["info", path]).stdout;
+    assert!(told.contains("\ncolumn     kind          stored as\ncell type  2 categories  int8\n"), "{told}");
+    // A fault of a filter says where it is, and accuses nobody.
+    let run = tilekern(["obs", path, "--where", "n > 'x'"]);
+    assert_eq!(run.code, Some(1));
+    let line = "error: filter at byte 4: does not go with the column (column \"n\" holds numbers, which are not compared with text) [wrong_type]\n";
+    assert!(run.stderr.ends_with(line), "{run:?}");
+}

@@ -1,0 +1,254 @@
+//! The genes of several inputs as those of one dataset, and their order.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::Schema;
+use arrow_select::concat::concat_batches;
+use tilekern::deltacel::dataset::obs::{Value, getter};
+
+use crate::{Error, ErrorKind, Input, Result, table};
+
+/// Genes of a dataset, at most.
+const MAX_GENES: u64 = 1 << 31;
+
+/// The column of a table of genes that holds ids, where the index holds names.
+const IDS: &str = "gene_ids";
+
+/// By what genes of several inputs are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatchGenes {
+    /// The index of the table of genes.
+    Name,
+    /// Its column `gene_ids`.
+    Id,
+}
+
+/// In what order genes stand in the dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum GeneOrder {
+    /// By decreasing total, the smallest result; the source's order where totals are equal.
+    #[default]
+    Total,
+    /// As in the source.
+    Source,
+    /// As a text file lists their names, or their ids: one a line, each gene once.
+    File(std::path::PathBuf),
+}
+
+/// The genes of all inputs, in the source's order.
+pub struct Genes {
+    /// A row for each.
+    pub var: RecordBatch,
+    /// For each input, which of them each of its genes is.
+    pub columns: Vec<Vec<u32>>,
+    pub notes: Vec<String>,
+}
+
+impl Genes {
+    /// How many; 1 to 2^31.
+    pub fn count(&self) -> usize {
+        self.var.num_rows()
+    }
+
+    /// The genes of all inputs: the same in each, or matched.
+    ///
+    /// # Errors
+    /// Inputs with different genes, names that are there twice where they are to be matched.
+    pub fn of(inputs: &mut [Box<dyn Input>], by: Option<MatchGenes>) -> Result<Genes> {
+        for input in &*inputs {
+            let n = input.n_genes();
+            if !(1..=MAX_GENES).contains(&n) {
+                let message = format!("{n} genes; a dataset has 1 to {MAX_GENES}");
+                return Err(Error::new(ErrorKind::OutOfRange, message).in_part(input.slot()).in_path(input.path()));
+            }
+        }
+        let tables = inputs.iter_mut().map(|input| var(&mut **input)).collect::<Result<Vec<_>>>()?;
+        match by {
+            Some(by) => matched(inputs, tables, by),
+            None => same(inputs, tables),
+        }
+    }
+
+    /// For each gene of the dataset the source's column.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or does not name each gene once.
+    pub fn order(&self, wanted: &GeneOrder, totals: &[u64]) -> Result<Vec<u32>> {
+        let mut order: Vec<u32> = (0..=u32::MAX).take(self.count()).collect();
+        match wanted {
+            GeneOrder::Source => {}
+            GeneOrder::Total => order.sort_by_key(|&gene| std::cmp::Reverse(totals[gene as usize])),
+            GeneOrder::File(path) => order = self.listed(path)?,
+        }
+        Ok(order)
+    }
+
+    fn listed(&self, path: &Path) -> Result<Vec<u32>> {
+        let text = fs::read_to_string(path).map_err(|error| Error::io(error, path))?;
+        let lines: Vec<&str> = text.lines().collect();
+        let fault = |message: String| Error::new(ErrorKind::Inconsistent, message).in_path(path);
+        let known = [Ok(names(&self.var)?), ids(&self.var).map(|ids| ids.unwrap_or_default())];
+        let mut why = None;
+        for genes in known {
+            let genes = genes?;
+            // A name that several genes have stands for them one after the other.
+            let mut places: HashMap<&str, std::collections::VecDeque<u32>> = HashMap::new();
+            for (gene, name) in (0..).zip(&genes) {
+                places.entry(name).or_default().push_back(gene);
+            }
+            let take = |(n, line): (usize, &&str)| {
+                let next = places.get_mut(*line).and_then(std::collections::VecDeque::pop_front);
+                next.ok_or_else(|| fault(format!("line {}: {line:?} is no gene, or one too many", n + 1)))
+            };
+            match lines.iter().enumerate().map(take).collect::<Result<Vec<u32>>>() {
+                Ok(order) if order.len() == self.count() => return Ok(order),
+                Ok(order) => {
+                    let (found, expected) = (order.len(), self.count());
+                    why = Some(fault(format!("names {found} genes of {expected}; add the others")));
+                }
+                Err(error) => why = why.or(Some(error)),
+            }
+        }
+        Err(why.unwrap_or_else(|| fault("no gene".to_owned())))
+    }
+}
+
+fn var(input: &mut dyn Input) -> Result<RecordBatch> {
+    let place = |error: Error, path: &Path| error.in_part("genes").in_path(path);
+    let path = input.path().to_owned();
+    let table = input.var().map_err(|error| place(error, &path))?;
+    if table.num_columns() == 0 || table.num_rows() as u64 != input.n_genes() {
+        let message = format!("the table has {} rows for {} genes", table.num_rows(), input.n_genes());
+        return Err(place(Error::new(ErrorKind::Inconsistent, message), &path));
+    }
+    Ok(table)
+}
+
+/// The texts of a column.
+pub fn texts(column: &dyn Array) -> Result<Vec<String>> {
+    let wrong = || Error::new(ErrorKind::WrongType, format!("names of the type {}", column.data_type()));
+    let get = getter(column).ok_or_else(wrong)?;
+    let text = |row| match get(row) {
+        Value::String(text) => Ok(text.to_owned()),
+        Value::Null => Ok(String::new()),
+        value => value.to_category().map(|category| category.to_string()).ok_or_else(wrong),
+    };
+    (0..column.len()).map(text).collect()
+}
+
+/// The index of a table.
+pub fn names(table: &RecordBatch) -> Result<Vec<String>> {
+    texts(table.column(0))
+}
+
+fn ids(table: &RecordBatch) -> Result<Option<Vec<String>>> {
+    table.column_by_name(IDS).map(|column| texts(column)).transpose()
+}
+
+/// All inputs have the genes of the first one.
+fn same(inputs: &[Box<dyn Input>], tables: Vec<RecordBatch>) -> Result<Genes> {
+    let mut tables = tables.into_iter();
+    let Some(first) = tables.next() else {
+        return Err(Error::new(ErrorKind::Missing, "no input"));
+    };
+    let (first_names, first_ids) = (names(&first)?, ids(&first)?);
+    for (input, table) in inputs[1..].iter().zip(tables) {
+        let advice = "genes of inputs must be the same in the same order, or say how to match them: --match-genes";
+        let refuse = |message: String| {
+            Err(Error::new(ErrorKind::Inconsistent, message).hint(advice).in_part("genes").in_path(input.path()))
+        };
+        let before = inputs[0].path().display();
+        if table.num_rows() != first.num_rows() {
+            return refuse(format!("{} genes, but {} in {before}", table.num_rows(), first.num_rows()));
+        }
+        let both = first_ids.as_ref().zip(ids(&table)?);
+        for (a, b) in [(&first_names, names(&table)?)].into_iter().chain(both) {
+            if let Some(gene) = (0..a.len()).find(|&gene| a[gene] != b[gene]) {
+                return refuse(format!("gene {gene} is {:?}, but {:?} in {before}", b[gene], a[gene]));
+            }
+        }
+    }
+    let columns = vec![(0..=u32::MAX).take(first.num_rows()).collect(); inputs.len()];
+    Ok(Genes { var: first, columns, notes: Vec::new() })
+}
+
+/// The genes of all inputs in the order in which they are first seen.
+fn matched(inputs: &[Box<dyn Input>], tables: Vec<RecordBatch>, by: MatchGenes) -> Result<Genes> {
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    let mut columns = Vec::new();
+    let mut parts: Vec<RecordBatch> = Vec::new();
+    let mut notes = Vec::new();
+    for (input, table) in inputs.iter().zip(&tables) {
+        let fault = |kind, message: String| Error::new(kind, message).in_part("genes").in_path(input.path());
+        let keys = match by {
+            MatchGenes::Name => names(table)?,
+            MatchGenes::Id => ids(table)?.ok_or_else(|| {
+                fault(ErrorKind::Missing, format!("the table of genes has no column {IDS}; match them by name"))
+            })?,
+        };
+        let mut mine: HashMap<&str, usize> = HashMap::new();
+        let (mut of_input, mut new) = (Vec::new(), Vec::new());
+        for (gene, key) in keys.iter().enumerate() {
+            if let Some(first) = mine.insert(key, gene) {
+                let other = if by == MatchGenes::Name { "; match them by id" } else { "" };
+                let message = format!("genes {first} and {gene} are both {key:?}{other}");
+                return Err(fault(ErrorKind::Ambiguous, message));
+            }
+            let next = u32::try_from(seen.len()).unwrap_or(u32::MAX);
+            of_input.push(*seen.entry(key.clone()).or_insert_with(|| {
+                new.push(u32::try_from(gene).unwrap_or(u32::MAX));
+                next
+            }));
+        }
+        if seen.len() as u64 > MAX_GENES {
+            return Err(fault(ErrorKind::OutOfRange, format!("more than {MAX_GENES} genes with those before")));
+        }
+        columns.push(of_input);
+        parts.push(table::take(table, &new)?);
+    }
+    for (input, of_input) in inputs.iter().zip(&columns) {
+        let absent = seen.len() - of_input.len();
+        if absent > 0 {
+            let path = input.path().display();
+            notes.push(format!("{path} lacks {absent} genes of other inputs: its cells have no counts of them"));
+        }
+    }
+    // Columns of the table that every input has with the same type; the index has the name of the first one's.
+    let common: Vec<usize> = (0..parts[0].num_columns())
+        .filter(|&n| {
+            let schema = parts[0].schema();
+            let field = schema.field(n);
+            let has = |part: &RecordBatch| {
+                let found = if n == 0 { Some(part.column(0)) } else { part.column_by_name(field.name()) };
+                found.is_some_and(|column| column.data_type() == field.data_type())
+            };
+            parts.iter().all(has)
+        })
+        .collect();
+    if common.first() != Some(&0) {
+        return Err(Error::new(ErrorKind::WrongType, "the names of genes are of several types").in_part("genes"));
+    }
+    let left_out: Vec<_> = (0..parts[0].num_columns()).filter(|n| !common.contains(n)).collect();
+    if !left_out.is_empty() {
+        let schema = parts[0].schema();
+        let list = left_out.iter().map(|&n| schema.field(n).name().as_str()).collect::<Vec<_>>().join(", ");
+        notes.push(format!("columns of genes that not all inputs have are not converted: {list}"));
+    }
+    let schema = parts[0].schema().project(&common).map_err(table::fault)?;
+    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    let schema = Arc::new(Schema::new(fields).with_metadata(schema.metadata));
+    let same_columns = |part: &RecordBatch| {
+        let column = |n: usize| {
+            let name = schema.field(n).name();
+            if n == 0 { part.column(0).clone() } else { part.column_by_name(name).unwrap_or(part.column(0)).clone() }
+        };
+        RecordBatch::try_new(schema.clone(), (0..common.len()).map(column).collect()).map_err(table::fault)
+    };
+    let parts = parts.iter().map(same_columns).collect::<Result<Vec<_>>>()?;
+    let var = concat_batches(&schema, &parts).map_err(table::fault)?;
+    Ok(Genes { var, columns, notes })
+}

@@ -1,0 +1,105 @@
+//! h5ad: AnnData in HDF5, as anndata 0.5 to 0.13, R and others write it.
+
+use super::file::{Array, Attributes, Folder, Node};
+use super::frame::Frame;
+use super::matrix::Matrix;
+use super::{Opened, ReadTable};
+use crate::{Error, ErrorKind, InputOptions, Result};
+
+/// The names of its matrices.
+pub(super) fn slots(root: &Folder) -> Result<Vec<String>> {
+    let mut slots = Vec::new();
+    if root.get("X")?.is_some() {
+        slots.push("X".to_owned());
+    }
+    if raw(root)?.is_some() {
+        slots.push("raw/X".to_owned());
+    }
+    if let Some(layers) = root.folder("layers")? {
+        let (folders, arrays) = layers.names()?;
+        let mut names = [folders, arrays].concat();
+        names.sort();
+        slots.extend(names.iter().map(|name| format!("layers/{name}")));
+    }
+    if slots.is_empty() {
+        return Err(Error::new(ErrorKind::Missing, "it has no matrix: neither X nor raw/X nor layers"));
+    }
+    Ok(slots)
+}
+
+/// The matrix of `raw`, and the name of the table of its genes. anndata 0.6 and earlier had them at the top.
+fn raw(root: &Folder) -> Result<Option<(Node, Folder, &'static str)>> {
+    if let Some(raw) = root.folder("raw")?
+        && let Some(node) = raw.get("X")?
+    {
+        return Ok(Some((node, raw, "var")));
+    }
+    Ok(root.get("raw.X")?.map(|node| (node, root.clone(), "raw.var")))
+}
+
+/// Opens one of its matrices with the tables that belong to it.
+pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<Opened> {
+    let absent = || Error::new(ErrorKind::Missing, "there is no such matrix").in_part(slot);
+    let (node, var_at, var_name) = match slot {
+        "X" => (root.get("X")?.ok_or_else(absent)?, root.clone(), "var"),
+        "raw/X" => raw(root)?.ok_or_else(absent)?,
+        _ => {
+            let layers = root.folder("layers")?.ok_or_else(absent)?;
+            let name = slot.strip_prefix("layers/").ok_or_else(absent)?;
+            (layers.get(name)?.ok_or_else(absent)?, root.clone(), "var")
+        }
+    };
+    let obs = Frame::open(root, "obs")?;
+    let var = Frame::open(&var_at, var_name)?;
+    let matrix = matrix(node, options)?;
+    check(slot, "cells", matrix.n_cells, "obs", obs.length()?)?;
+    check(slot, "genes", matrix.n_genes, if slot == "raw/X" { "raw/var" } else { "var" }, var.length()?)?;
+    Ok(Opened { matrix, obs: reader(obs), var: reader(var), kept: None, notes: Vec::new() })
+}
+
+fn reader(frame: Frame) -> ReadTable {
+    Box::new(move |budget, notes| frame.read(budget, notes))
+}
+
+/// Whether a matrix and a table fit each other.
+fn check(slot: &str, what: &str, matrix: u64, table: &str, rows: u64) -> Result<()> {
+    if matrix == rows {
+        return Ok(());
+    }
+    let message = format!("the matrix has {matrix} {what}, but {table} has {rows} rows");
+    Err(Error::new(ErrorKind::Inconsistent, message).in_part(slot))
+}
+
+fn matrix(node: Node, options: &InputOptions) -> Result<Matrix> {
+    let attributes = node.attributes()?;
+    match node {
+        Node::Array(array) => dense(array),
+        Node::Folder(folder) => {
+            let error = |kind, message: String| Err(Error::new(kind, message).in_part(folder.name.as_str()));
+            let (format, shape) = match format(&attributes) {
+                Some(found) => found,
+                None => return error(ErrorKind::Unsupported, "it is neither csr nor csc nor dense".into()),
+            };
+            let scratch = match format.as_str() {
+                "csr" | "csr_matrix" => None,
+                "csc" | "csc_matrix" => Some((options.scratch.as_path(), options.memory)),
+                other => return error(ErrorKind::Unsupported, format!("its encoding {other:?} is not supported")),
+            };
+            match attributes.integers(shape)?.as_deref() {
+                Some(&[cells, genes]) => Matrix::compressed(&folder, cells, genes, scratch),
+                Some(shape) => error(ErrorKind::WrongType, format!("its shape is {shape:?}, not cells and genes")),
+                None => error(ErrorKind::Missing, format!("it has no attribute {shape:?}")),
+            }
+        }
+    }
+}
+
+/// How a sparse matrix is compressed, and the attribute with its shape; under other names until anndata 0.6.
+fn format(attributes: &Attributes) -> Option<(String, &'static str)> {
+    let new = attributes.text("encoding-type").map(|format| (format, "shape"));
+    new.or_else(|| attributes.text("h5sparse_format").map(|format| (format, "h5sparse_shape")))
+}
+
+fn dense(array: Array) -> Result<Matrix> {
+    Matrix::dense(array, false)
+}

@@ -1,0 +1,212 @@
+//! The directory in which a conversion works: what is done stays there, so that it can go on after an interruption.
+//!
+//! ```text
+//! OUT.partial/journal.json     what is converted and how
+//!             lock-0           held while a process works on part 0
+//!             counts-0.json    what the first pass over part 0 found
+//!             cells/0/         part 0 scattered over files (--shuffle)
+//!             scratch/0/       temporary files of inputs; of no use to another process
+//!             tiles/           tiles that are done
+//!             dataset/         the dataset when it is put together, renamed to OUT when it is whole
+//! ```
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Error, ErrorKind, Result};
+
+const JOURNAL: &str = "journal.json";
+
+pub struct Stage {
+    root: PathBuf,
+    /// Which part this process works on.
+    part: u32,
+    /// Held until the process ends, whatever ends it.
+    _lock: File,
+}
+
+impl Stage {
+    /// Where a conversion to `output` works.
+    pub fn path_for(output: &Path) -> PathBuf {
+        let mut name = output.file_name().unwrap_or_default().to_owned();
+        name.push(".partial");
+        output.with_file_name(name)
+    }
+
+    /// Starts, or goes on.
+    ///
+    /// `journal` is what is converted and how: a directory with another one belongs to another conversion.
+    pub fn open(root: PathBuf, part: u32, go_on: bool, journal: &str) -> Result<Stage> {
+        let fault = |error| Error::io(error, &root);
+        let refuse = |kind, message: &str| Err(Error::new(kind, message).in_path(&root));
+        match fs::create_dir(&root) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && go_on => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                let message = "a conversion that was interrupted, or one that is running; --resume goes on with it, \
+                               else remove this directory";
+                return refuse(ErrorKind::Unsupported, message);
+            }
+            Err(error) => return Err(fault(error)),
+        }
+        let lock = root.join(format!("lock-{part}"));
+        let held = File::options().create(true).append(true).open(&lock).map_err(|error| Error::io(error, &lock))?;
+        match held.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => return refuse(ErrorKind::Unsupported, "another process works on it"),
+            // Not every file system of a cluster has locks; the names of parts keep their processes apart.
+            Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
+            Err(fs::TryLockError::Error(error)) => return Err(Error::io(error, &lock)),
+        }
+        let stage = Stage { root, part, _lock: held };
+        let path = stage.root.join(JOURNAL);
+        match fs::read_to_string(&path) {
+            Ok(found) if found == journal => {}
+            Ok(found) => {
+                let message = format!(
+                    "belongs to another conversion: {}; use the same inputs and options, or remove \
+                                       the directory",
+                    difference(&found, journal)
+                );
+                return Err(Error::new(ErrorKind::Inconsistent, message).in_path(path));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => stage.put(JOURNAL, journal.as_bytes())?,
+            Err(error) => return Err(Error::io(error, path)),
+        }
+        for folder in ["tiles", "scratch", "cells"] {
+            let path = stage.root.join(folder);
+            fs::create_dir_all(&path).map_err(|error| Error::io(error, path))?;
+        }
+        stage.clear_scratch()?;
+        Ok(stage)
+    }
+
+    /// The directory for temporary files of this process.
+    pub fn scratch(&self) -> PathBuf {
+        self.root.join("scratch").join(self.part.to_string())
+    }
+
+    pub fn clear_scratch(&self) -> Result<()> {
+        remove(&self.scratch())
+    }
+
+    /// Where a part of the cells is scattered over files.
+    pub fn cells(&self, part: u32) -> PathBuf {
+        self.root.join("cells").join(part.to_string())
+    }
+
+    /// Where a tile is when it is done.
+    pub fn tile(&self, tile: u64) -> PathBuf {
+        self.root.join(tile_name(tile))
+    }
+
+    /// Writes a tile: all of it, or nothing under its name.
+    pub fn put_tile(&self, tile: u64, bytes: &[u8]) -> Result<()> {
+        self.put(&tile_name(tile), bytes)
+    }
+
+    pub fn put_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_vec(value).map_err(|error| Error::io(error.into(), self.root.join(name)))?;
+        self.put(name, &text)
+    }
+
+    /// What was written by [`Stage::put_json`], or none.
+    pub fn json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let path = self.root.join(name);
+        match fs::read(&path) {
+            Ok(text) => {
+                let parsed = serde_json::from_slice(&text).map_err(|error| {
+                    Error::new(ErrorKind::Syntax, error.to_string()).hint("remove the directory and convert again")
+                });
+                parsed.map(Some).map_err(|error| error.in_path(path))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(Error::io(error, path)),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.root.join(name);
+        let temporary = self.root.join(format!("{name}.{}.tmp", self.part));
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_file(&temporary); // the first error is the one to tell
+            Error::io(error, &path)
+        })
+    }
+
+    /// Where the dataset is put together. Tiles of an attempt that was interrupted are taken back from there.
+    pub fn dataset(&self) -> Result<PathBuf> {
+        let dataset = self.root.join("dataset");
+        let back = || -> io::Result<()> {
+            let tiles = dataset.join("tiles");
+            if tiles.is_dir() {
+                for entry in fs::read_dir(&tiles)? {
+                    let name = entry?.file_name();
+                    if Path::new(&name).extension().is_some_and(|end| end == "dct") {
+                        fs::rename(tiles.join(&name), self.root.join("tiles").join(&name))?;
+                    }
+                }
+            }
+            Ok(())
+        };
+        back().map_err(|error| Error::io(error, &dataset))?;
+        remove(&dataset)?;
+        Ok(dataset)
+    }
+
+    /// Gives the dataset its name, and removes everything else.
+    pub fn commit(self, output: &Path) -> Result<()> {
+        fs::rename(self.root.join("dataset"), output).map_err(|error| Error::io(error, output))?;
+        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if let Ok(parent) = File::open(parent) {
+            // So that the new name survives a power cut. Not every file system can; the result itself is safe.
+            let _ = parent.sync_all();
+        }
+        self.discard()
+    }
+
+    /// Removes the directory; the journal last, since without it nothing can go on.
+    pub fn discard(self) -> Result<()> {
+        for folder in ["tiles", "scratch", "cells", "dataset"] {
+            remove(&self.root.join(folder))?;
+        }
+        remove(&self.root)
+    }
+
+    /// Whether tiles are there.
+    pub fn has_tiles(&self) -> bool {
+        let folder = fs::read_dir(self.root.join("tiles"));
+        folder.is_ok_and(|mut entries| entries.next().is_some()) || self.root.join("dataset").is_dir()
+    }
+}
+
+fn tile_name(tile: u64) -> String {
+    format!("tiles/tile_{tile:06}.dct")
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(error, path)),
+        _ => Ok(()),
+    }
+}
+
+/// The first line in which two journals differ.
+fn difference(found: &str, wanted: &str) -> String {
+    let mut lines = found.lines().zip(wanted.lines()).filter(|(found, wanted)| found != wanted);
+    let tidy = |line: &str| line.trim().trim_end_matches(',').to_owned();
+    lines.next().map_or_else(
+        || "another number of inputs or options".to_owned(),
+        |(found, wanted)| format!("{} there, {} now", tidy(found), tidy(wanted)),
+    )
+}

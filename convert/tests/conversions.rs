@@ -1,0 +1,430 @@
+//! Conversions of made-up matrices with every option, against what they must come to.
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use proptest::prelude::*;
+use support::{Matrix, files, run};
+use tempfile::tempdir;
+use tilekern::deltacel::dataset::Dataset;
+use tilekern_convert::{ErrorKind, GeneOrder, MatchGenes, Options, Phase, Progress, Shard, Step, convert};
+
+fn small() -> Options {
+    Options { tile_size: 16, ..Options::default() }
+}
+
+/// Deterministic disorder.
+fn shuffled<T>(mut list: Vec<T>, seed: u64) -> Vec<T> {
+    let mut state = seed | 1;
+    for i in (1..list.len()).rev() {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        list.swap(i, usize::try_from(state >> 33).unwrap() % (i + 1));
+    }
+    list
+}
+
+fn names(dataset: &Path) -> Vec<String> {
+    let dataset = Dataset::open(dataset).unwrap();
+    dataset.var_names().unwrap().unwrap().iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn genes_are_ordered_by_total_and_then_by_column() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let rows = vec![vec![(1, 5), (3, 1), (4, 1)], vec![(0, 5), (4, 1)]];
+    Matrix { n_genes: 5, rows }.write_plain(&input);
+    let summary = run(&[&input], &out, &small()).unwrap();
+    assert_eq!((summary.n_cells, summary.n_genes, summary.nnz, summary.n_tiles), (2, 5, 5, 1));
+    assert!(summary.complete && summary.notes.is_empty(), "{summary:?}");
+    let order = Dataset::open(&out).unwrap().gene_order().unwrap().unwrap().to_vec();
+    assert_eq!(order, [0, 1, 4, 3, 2]);
+    assert_eq!(names(&out), ["name0", "name1", "name4", "name3", "name2"]);
+    assert!(!folder.path().join("out.partial").exists());
+
+    // The names of that dataset put another conversion in its order; ids do, too.
+    let ids = folder.path().join("ids");
+    fs::write(&ids, "id2\nid1\nid0\nid4\nid3\n").unwrap();
+    for (list, expected) in [(out.join("var_names.txt"), vec![0, 1, 4, 3, 2]), (ids, vec![2, 1, 0, 4, 3])] {
+        let again = folder.path().join("again");
+        run(&[&input], &again, &Options { gene_order: GeneOrder::File(list), ..small() }).unwrap();
+        assert_eq!(Dataset::open(&again).unwrap().gene_order().unwrap().unwrap(), expected);
+        assert_eq!(Matrix::of(&again), Matrix::of(&out));
+        fs::remove_dir_all(again).unwrap();
+    }
+    for (text, why) in [("name0\nname1\n", "names 2 genes of 5"), ("name0\nname0\n", "line 2"), ("", "names 0 genes")] {
+        let list = folder.path().join("list");
+        fs::write(&list, text).unwrap();
+        let again = folder.path().join("again");
+        let error = run(&[&input], &again, &Options { gene_order: GeneOrder::File(list), ..small() }).unwrap_err();
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(!again.exists() && !folder.path().join("again.partial").exists());
+    }
+}
+
+#[test]
+fn names_that_are_there_twice_are_kept() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let matrix = Matrix { n_genes: 3, rows: vec![vec![(0, 1), (2, 2)]] };
+    let genes = ["a\tx\tGene Expression", "b\tx\tGene Expression", "c\ty\tAntibody Capture"].map(str::to_owned);
+    matrix.write(&input, &matrix.lines(), &genes, &["cell".to_owned()]);
+    let options = Options { gene_order: GeneOrder::Source, ..small() };
+    let summary = run(&[&input], &out, &options).unwrap();
+    assert_eq!(names(&out), ["x", "x", "y"]);
+    assert_eq!(summary.notes, ["features of all types were taken: Antibody Capture, Gene Expression"]);
+    // The list of names with one twice is taken as an order all the same.
+    let list = folder.path().join("list");
+    fs::write(&list, "y\nx\nx\n").unwrap();
+    fs::remove_dir_all(&out).unwrap();
+    run(&[&input], &out, &Options { gene_order: GeneOrder::File(list), ..small() }).unwrap();
+    assert_eq!(Dataset::open(&out).unwrap().gene_order().unwrap().unwrap(), [2, 0, 1]);
+    fs::remove_dir_all(&out).unwrap();
+
+    let one = Options { feature_type: Some("Gene Expression".to_owned()), ..small() };
+    let summary = run(&[&input], &out, &one).unwrap();
+    assert_eq!((summary.n_genes, summary.nnz), (2, 1));
+    assert_eq!(summary.notes.len(), 2, "{summary:?}");
+    fs::remove_dir_all(&out).unwrap();
+    let none = Options { feature_type: Some("CRISPR".to_owned()), ..small() };
+    let error = run(&[&input], &out, &none).unwrap_err();
+    assert!(error.to_string().contains(r#"["Antibody Capture", "Gene Expression"]"#), "{error}");
+}
+
+#[test]
+fn several_inputs_are_one_dataset() {
+    let folder = tempdir().unwrap();
+    let parts = [37, 0, 5, 64].map(|cells| Matrix::random(cells, 40, 6, cells as u64 + 1));
+    let paths: Vec<PathBuf> = (0..parts.len()).map(|n| folder.path().join(n.to_string())).collect();
+    parts.iter().zip(&paths).for_each(|(part, path)| part.write_plain(path));
+    let inputs: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let out = folder.path().join("out");
+    let summary = run(&inputs, &out, &small()).unwrap();
+    let rows = parts.iter().flat_map(|part| part.rows.clone()).collect();
+    let joined = Matrix { n_genes: 40, rows };
+    assert_eq!(Matrix::of(&out), joined);
+    assert_eq!(summary.inputs.iter().map(|input| input.2).collect::<Vec<_>>(), [37, 0, 5, 64]);
+    let schema = fs::read_to_string(out.join("obs/schema.json")).unwrap();
+    assert!(schema.contains("source_file") && paths.iter().all(|p| schema.contains(p.to_str().unwrap())), "{schema}");
+
+    // Converted again: other tiles, a part of it, itself twice.
+    let options = Options { tile_size: 50, shuffle: Some(1), ..Options::default() };
+    let again = folder.path().join("again");
+    run(&[&out], &again, &options).unwrap();
+    assert_eq!(Matrix::of(&again).sums(), joined.sums());
+    let part = folder.path().join("part");
+    run(&[&out], &part, &Options { cells: Some(30..90), ..small() }).unwrap();
+    assert_eq!(Matrix::of(&part).rows, joined.rows[30..90]);
+    let twice = folder.path().join("twice");
+    run(&[&part, &out], &twice, &Options { obs: false, ..small() }).unwrap();
+    assert_eq!(Matrix::of(&twice).rows, [&joined.rows[30..90], &joined.rows].concat());
+    assert_eq!(names(&twice).len(), 40);
+    let error = run(&[&out], &part, &small()).unwrap_err();
+    assert!(error.to_string().contains("exists already"), "{error}");
+    let error = run(&[&out], &folder.path().join("x"), &Options { cells: Some(30..107), ..small() }).unwrap_err();
+    assert!(error.to_string().contains("30..107 is not within 0..106"), "{error}");
+}
+
+#[test]
+fn genes_of_several_inputs_must_be_the_same_or_are_matched() {
+    let folder = tempdir().unwrap();
+    let (a, b, out) = (folder.path().join("a"), folder.path().join("b"), folder.path().join("out"));
+    let write = |path: &Path, genes: &[&str], rows: Vec<Vec<(u32, i32)>>| {
+        let genes: Vec<String> = genes.iter().map(|gene| format!("id-{gene}\t{gene}")).collect();
+        let cells: Vec<String> = (0..rows.len()).map(|cell| format!("{}", cell)).collect();
+        let matrix = Matrix { n_genes: genes.len(), rows };
+        matrix.write(path, &matrix.lines(), &genes, &cells);
+    };
+    write(&a, &["x", "y", "z"], vec![vec![(0, 1), (1, 2), (2, 3)]]);
+    write(&b, &["z", "w", "x"], vec![vec![(0, 30), (1, 40), (2, 10)]]);
+    let error = run(&[&a, &b], &out, &small()).unwrap_err();
+    assert!(error.to_string().contains(r#"gene 0 is "z", but "x" in"#) && error.to_string().contains("--match-genes"));
+    for by in [MatchGenes::Name, MatchGenes::Id] {
+        let options = Options { match_genes: Some(by), gene_order: GeneOrder::Source, ..small() };
+        let summary = run(&[&a, &b], &out, &options).unwrap();
+        assert_eq!(names(&out), ["x", "y", "z", "w"]);
+        let rows = vec![vec![(0, 1), (1, 2), (2, 3)], vec![(0, 10), (2, 30), (3, 40)]];
+        assert_eq!(Matrix::of(&out).rows, rows);
+        assert_eq!(summary.notes.len(), 2, "{summary:?}");
+        fs::remove_dir_all(&out).unwrap();
+    }
+    write(&b, &["z", "z"], vec![vec![(0, 30)]]);
+    let options = Options { match_genes: Some(MatchGenes::Name), ..small() };
+    let error = run(&[&a, &b], &out, &options).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+    let error = run(&[&a, &b], &out, &small()).unwrap_err();
+    assert!(error.to_string().contains("2 genes, but 3 in"), "{error}");
+}
+
+#[test]
+fn parts_and_their_merger_equal_the_whole() {
+    let folder = tempdir().unwrap();
+    let paths = [folder.path().join("a"), folder.path().join("b")];
+    Matrix::random(75, 30, 5, 3).write_plain(&paths[0]);
+    Matrix::random(30, 30, 5, 4).write_plain(&paths[1]);
+    for shuffle in [None, Some(9)] {
+        let options = Options { shuffle, ..small() };
+        let whole = folder.path().join("whole");
+        convert(&paths, &whole, &options, Step::Whole, &()).unwrap();
+        for count in [1, 3, 20] {
+            let out = folder.path().join("out");
+            let shards = || (0..count).map(|index| Shard { index, count });
+            let step = |step| convert(&paths, &out, &options, step, &());
+            let error = step(Step::Tiles(Shard { index: 0, count })).unwrap_err();
+            assert!(error.to_string().contains("not counted yet: 0/"), "{error}");
+            // In any order.
+            let counted: u64 = shards().rev().map(|shard| step(Step::Count(shard)).unwrap().n_cells).sum();
+            assert_eq!(counted, 105);
+            let error = step(Step::Merge(count)).unwrap_err();
+            assert!(error.to_string().contains("7 tiles are missing, the first is 0"), "{error}");
+            let tiles: u64 = shards().rev().map(|shard| step(Step::Tiles(shard)).unwrap().n_tiles).sum();
+            assert_eq!(tiles, 7);
+            assert!(!out.exists());
+            let summary = step(Step::Merge(count)).unwrap();
+            assert_eq!((summary.n_cells, summary.complete), (105, true));
+            assert!(files(&out) == files(&whole), "{shuffle:?} {count}");
+            fs::remove_dir_all(&out).unwrap();
+        }
+        fs::remove_dir_all(&whole).unwrap();
+    }
+    let shard = Step::Count(Shard { index: 3, count: 3 });
+    assert!(convert(&paths, &folder.path().join("out"), &small(), shard, &()).is_err());
+}
+
+/// Stops the conversion, as a panic in the middle of it would, after so many calls.
+struct StopAfter(AtomicU64);
+
+impl Progress for StopAfter {
+    fn start(&self, _: Phase, _: u64, _: u64) {
+        self.advance(0);
+    }
+
+    fn advance(&self, _: u64) {
+        assert_ne!(self.0.fetch_sub(1, Ordering::Relaxed), 0, "stopped by the test");
+    }
+}
+
+#[test]
+fn an_interrupted_conversion_goes_on() {
+    let folder = tempdir().unwrap();
+    let input = folder.path().join("in");
+    Matrix::random(150, 30, 5, 3).write_plain(&input);
+    let inputs = [input.clone()];
+    for shuffle in [None, Some(9)] {
+        let options = Options { shuffle, resume: true, ..small() };
+        let whole = folder.path().join("whole");
+        convert(&inputs, &whole, &Options { resume: false, ..options.clone() }, Step::Whole, &()).unwrap();
+        let mut stopped = 0;
+        for calls in 0.. {
+            let out = folder.path().join("out");
+            let stop = StopAfter(AtomicU64::new(calls));
+            let run = || convert(&inputs, &out, &options, Step::Whole, &stop);
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+                Ok(done) => {
+                    done.unwrap();
+                    assert!(stopped > 10, "{stopped}");
+                    assert!(files(&out) == files(&whole), "{shuffle:?} {calls}");
+                    fs::remove_dir_all(&out).unwrap();
+                    break;
+                }
+                Err(_) => {
+                    stopped += 1;
+                    assert!(!out.exists());
+                    let plain = Options { resume: false, ..options.clone() };
+                    let error = convert(&inputs, &out, &plain, Step::Whole, &()).unwrap_err();
+                    assert!(error.to_string().contains("--resume"), "{error}");
+                    let other = Options { tile_size: 17, ..options.clone() };
+                    let error = convert(&inputs, &out, &other, Step::Whole, &()).unwrap_err();
+                    assert!(error.to_string().contains(r#""tile_size": 16 there, "tile_size": 17 now"#), "{error}");
+                    convert(&inputs, &out, &options, Step::Whole, &()).unwrap();
+                    assert!(files(&out) == files(&whole), "{shuffle:?} {calls}");
+                    fs::remove_dir_all(&out).unwrap();
+                }
+            }
+        }
+        fs::remove_dir_all(&whole).unwrap();
+    }
+}
+
+#[test]
+fn a_tile_that_does_not_fit_is_refused_with_what_to_do() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let matrix = Matrix::random(1500, 2000, 60, 1);
+    matrix.write_plain(&input);
+    for shuffle in [None, Some(0)] {
+        let options = Options { memory: 1 << 20, shuffle, ..Options::default() };
+        let error = run(&[&input], &out, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+        let text = error.to_string();
+        let words: Vec<&str> = text.split([' ', ',']).collect();
+        let at = words.iter().position(|word| *word == "--tile-size").expect("advice");
+        let tile_size: u64 = words[at + 1].parse().expect("a number");
+        // What it says helps, if cells are as large as those it saw.
+        let options = Options { tile_size: tile_size / 2, ..options };
+        fs::remove_dir_all(folder.path().join("out.partial")).unwrap_or_default();
+        run(&[&input], &out, &options).unwrap();
+        assert_eq!(Matrix::of(&out).sums(), matrix.sums());
+        fs::remove_dir_all(&out).unwrap();
+    }
+}
+
+#[test]
+fn names_of_files() {
+    let folder = tempdir().unwrap();
+    let matrix = Matrix::random(20, 9, 4, 2);
+    let plain = folder.path().join("plain");
+    matrix.write_plain(&plain);
+    let text = |name: &str| fs::read(plain.join(name)).unwrap();
+    let deflated = |bytes: &[u8]| {
+        use std::io::Write;
+        // Two members, as block-wise compressors write.
+        let half = bytes.len() / 2;
+        let member = |bytes: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(bytes).unwrap();
+            encoder.finish().unwrap()
+        };
+        [member(&bytes[..half]), member(&bytes[half..])].concat()
+    };
+    for (n, (names, gz)) in [
+        (["matrix.mtx", "genes.tsv", "barcodes.tsv"], false),
+        (["matrix.mtx.gz", "genes.tsv.gz", "barcodes.tsv.gz"], true),
+        (["GSM1_matrix.mtx.gz", "GSM1_features.tsv.gz", "GSM1_barcodes.tsv.gz"], true),
+        (["s.matrix.mtx", "s.genes.txt", "s.barcodes.txt"], false),
+        // Said to be compressed, but is not: what is in it counts.
+        (["matrix.mtx.gz", "features.tsv.gz", "barcodes.tsv.gz"], false),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let input = folder.path().join(n.to_string());
+        fs::create_dir(&input).unwrap();
+        for (name, from) in names.iter().zip(["matrix.mtx", "features.tsv", "barcodes.tsv"]) {
+            let bytes = text(from);
+            fs::write(input.join(name), if gz { deflated(&bytes) } else { bytes }).unwrap();
+        }
+        for path in [input.clone(), input.join(names[0])] {
+            let out = folder.path().join("out");
+            let summary = run(&[&path], &out, &small()).unwrap();
+            assert!(summary.notes.is_empty(), "{summary:?}");
+            assert_eq!(Matrix::of(&out), matrix);
+            assert!(support::files(&out)[Path::new("var_names.txt")].starts_with(b"name"));
+            fs::remove_dir_all(&out).unwrap();
+        }
+    }
+    // A matrix alone has numbers for names, which is said.
+    let alone = folder.path().join("alone.mtx");
+    fs::write(&alone, text("matrix.mtx")).unwrap();
+    let out = folder.path().join("out");
+    assert_eq!(run(&[&alone], &out, &small()).unwrap().notes.len(), 2);
+    assert_eq!(Matrix::of(&out), matrix);
+    // Two matrices in one folder are a choice.
+    let two = folder.path().join("2");
+    fs::write(two.join("GSM2_matrix.mtx"), text("matrix.mtx")).unwrap();
+    let error = run(&[&two], &folder.path().join("x"), &small()).unwrap_err();
+    assert!(error.to_string().contains("GSM1_matrix.mtx.gz, GSM2_matrix.mtx"), "{error}");
+    fs::write(plain.join("genes.tsv"), text("features.tsv")).unwrap();
+    let error = run(&[&plain], &folder.path().join("x"), &small()).unwrap_err();
+    assert!(error.to_string().contains("both features.tsv and genes.tsv"), "{error}");
+    fs::remove_file(plain.join("genes.tsv")).unwrap();
+    fs::write(plain.join("barcodes.tsv"), "a\nb\n").unwrap();
+    let error = run(&[&plain], &folder.path().join("x"), &small()).unwrap_err();
+    assert!(error.to_string().contains("has 2 lines, but the matrix has 20 cells"), "{error}");
+    for (name, bytes) in [("empty", &b""[..]), ("text", b"a,b\n1,2\n"), ("tile", b"DELTACEL and more")] {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let error = run(&[&path], &folder.path().join("x"), &small()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Any matrix, in any order of lines, with duplicates and zeros, in any tiles and with little memory.
+    #[test]
+    fn whatever_comes_goes_in(
+        cells in 1_usize..120,
+        n_genes in 1_usize..300,
+        per_cell in 0_usize..40,
+        seed in any::<u64>(),
+        tile_size in 1_u64..50,
+        shuffle in proptest::option::of(any::<u64>()),
+        disorder in any::<bool>(),
+        extra in 0_usize..5,
+    ) {
+        let matrix = Matrix::random(cells, n_genes, per_cell, seed);
+        let mut expected = matrix.clone();
+        let mut lines = matrix.lines();
+        let mut zeros = 0;
+        for n in 0..extra {
+            let cell = n * 31 % cells;
+            let gene = u32::try_from(n * 17 % n_genes).unwrap();
+            if let Ok(at) = matrix.rows[cell].binary_search_by_key(&gene, |&(gene, _)| gene) {
+                lines.push(format!("{} {} 3", gene + 1, cell + 1));
+                expected.rows[cell][at].1 += 3;
+            } else {
+                lines.push(format!("{} {} 0", gene + 1, cell + 1));
+                zeros += 1;
+            }
+        }
+        let lines = if disorder { shuffled(lines, seed) } else { lines };
+        let folder = tempdir().unwrap();
+        let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+        let genes: Vec<_> = (0..n_genes).map(|gene| gene.to_string()).collect();
+        let names: Vec<_> = (0..cells).map(|cell| cell.to_string()).collect();
+        matrix.write(&input, &lines, &genes, &names);
+        let options = Options { tile_size, shuffle, memory: 1 << 20, ..Options::default() };
+        let summary = run(&[&input], &out, &options).unwrap();
+        let mut found = Matrix::of(&out);
+        if shuffle.is_some() {
+            prop_assert_eq!(found.sums(), expected.sums());
+            found.rows.sort();
+            expected.rows.sort();
+        }
+        prop_assert_eq!(&found.rows, &expected.rows);
+        prop_assert_eq!(summary.changes.zeros, zeros);
+        prop_assert_eq!(summary.changes.duplicates, extra as u64 - zeros);
+        prop_assert_eq!(summary.nnz, expected.rows.iter().map(|row| row.len() as u64).sum::<u64>());
+    }
+}
+
+#[test]
+fn a_dataset_keeps_its_tables_when_it_is_converted_again() {
+    let folder = tempdir().unwrap();
+    let paths = [folder.path().join("a"), folder.path().join("b")];
+    Matrix::random(30, 12, 5, 3).write_plain(&paths[0]);
+    Matrix::random(20, 12, 5, 4).write_plain(&paths[1]);
+    let (first, again) = (folder.path().join("first"), folder.path().join("again"));
+    convert(&paths, &first, &small(), Step::Whole, &()).unwrap();
+    for shuffle in [None, Some(4)] {
+        let options = Options { tile_size: 7, shuffle, ..Options::default() };
+        run(&[&first], &again, &options).unwrap();
+        let [before, after] = [&first, &again].map(|path| Dataset::open(path).unwrap());
+        assert_eq!(before.gene_order().unwrap(), after.gene_order().unwrap());
+        let (a, b) = (before.var().unwrap().unwrap(), after.var().unwrap().unwrap());
+        assert_eq!(a, b);
+        assert_eq!(a.schema().field(1).name(), "gene_ids");
+        let (a, b) = (before.obs().unwrap().unwrap(), after.obs().unwrap().unwrap());
+        assert_eq!(a.schema(), b.schema());
+        // Rows of the table follow their cells.
+        let cells: Vec<u64> = (0..50).collect();
+        let names = ["barcode", "source_file"];
+        let (a, b) = (a.values(&names, &cells).unwrap(), b.values(&names, &cells).unwrap());
+        let (rows_a, rows_b) = (Matrix::of(&first).rows, Matrix::of(&again).rows);
+        let keyed = |table: &arrow_array::RecordBatch, rows: &[Vec<(u32, i32)>]| {
+            let get = |column: usize, row: usize| format!("{:?}", table.column(column).slice(row, 1));
+            let mut keyed: Vec<_> = (0..50).map(|row| (get(0, row), get(1, row), rows[row].clone())).collect();
+            assert!(keyed.windows(2).any(|pair| pair[0] != pair[1]));
+            keyed.sort();
+            keyed
+        };
+        assert_eq!(keyed(&a, &rows_a), keyed(&b, &rows_b));
+        assert_eq!(rows_a == rows_b, shuffle.is_none());
+        fs::remove_dir_all(&again).unwrap();
+    }
+}

@@ -1,0 +1,76 @@
+//! AnnData stores in zarr, which Python's libraries make in the test, come to the same datasets as the same data in h5ad.
+//!
+//! Without python3 with its libraries there is one test in their place: ignored, or failing where
+//! `TILEKERN_REQUIRE_PYTHON` is set.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+use support::{files, run, switched_on};
+use tilekern_convert::Options;
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let check = ["-c", "import numpy, scipy, h5py, anndata, numcodecs, zarr; zarr.codecs.BloscCodec"];
+    let is_there = Command::new("python3").args(check).output().is_ok_and(|output| output.status.success());
+    let trials = if is_there { trials() } else { vec![missing()] };
+    libtest_mimic::run(&arguments, trials).exit()
+}
+
+fn missing() -> Trial {
+    let what = "there is no python3 with numpy, scipy, h5py, anndata and zarr 3";
+    let required = switched_on("TILEKERN_REQUIRE_PYTHON");
+    Trial::test("zarr", move || Err(Failed::from(what))).with_ignored_flag(!required)
+}
+
+fn trials() -> Vec<Trial> {
+    let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/zarr/make.py");
+    let output = Command::new("python3").env("PYTHONDONTWRITEBYTECODE", "1").arg(script).arg(folder.path()).output();
+    let output = output.expect("it starts");
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        return vec![Trial::test("make.py", move || Err(Failed::from(message)))];
+    }
+    let entries: Vec<Vec<String>> = serde_json::from_slice(&output.stdout).expect("a list of lists");
+    let trial = |entry: Vec<String>| {
+        let folder = folder.clone();
+        Trial::test(format!("{} {}", entry[1], entry[2]), move || check(folder.path(), &entry))
+    };
+    entries.into_iter().map(trial).collect()
+}
+
+fn check(folder: &Path, entry: &[String]) -> Result<(), Failed> {
+    let scratch = tempfile::tempdir()?;
+    let [expected, found] = ["h5ad", "zarr"].map(|name| scratch.path().join(name));
+    let matrix = (entry[2] != "X").then(|| entry[2].clone());
+    let options = Options { tile_size: 40, matrix, ..Options::default() };
+    let store = folder.join(&entry[1]);
+    if let Some(words) = entry.get(3) {
+        return match run(&[&store], &found, &options) {
+            Ok(summary) => Err(format!("converted: {summary:?}").into()),
+            Err(error) if error.to_string().contains(words) && error.path().is_some() => Ok(()),
+            Err(error) => Err(format!("{words:?} not in {error}").into()),
+        };
+    }
+    run(&[&folder.join(&entry[0])], &expected, &options)?;
+    run(&[&store], &found, &options)?;
+    if contents(&expected) == contents(&found) { Ok(()) } else { Err("the datasets differ".into()) }
+}
+
+/// All files, without what the manifest says of the input.
+fn contents(dataset: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = files(dataset);
+    let manifest = files.get_mut(Path::new("manifest.json")).expect("a manifest");
+    let mut value: Value = serde_json::from_slice(manifest).expect("JSON");
+    value["metadata"]["converted"]["inputs"].take();
+    *manifest = value.to_string().into_bytes();
+    files
+}
