@@ -36,6 +36,7 @@
 //! | `dataset` | yes | directories of tiles |
 //! | `simulate` | no | realistic counts from a seed |
 //! | `arrow` | no | results as Arrow arrays |
+//! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]

@@ -105,15 +105,26 @@ fn read(folder: &Path, stop_after: Option<usize>) -> Result<(), Error> {
     Ok(())
 }
 
-fn reader(folder: &Path, stop_after: Option<usize>) -> Result<Child, Failed> {
+/// A process that reads, and is killed when nobody waits for it any more.
+struct Reader(Child);
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn reader(folder: &Path, stop_after: Option<usize>) -> Result<Reader, Failed> {
     let mut command = Command::new(std::env::current_exe()?);
     command.env(FOLDER, folder);
     stop_after.map(|n| command.env(STOP_AFTER, n.to_string()));
-    Ok(command.spawn()?)
+    Ok(Reader(command.spawn()?))
 }
 
-fn succeeds(mut child: Child) -> Result<(), Failed> {
-    let status = child.wait()?;
+fn succeeds(mut reader: Reader) -> Result<(), Failed> {
+    let status = reader.0.wait()?;
     if status.success() { Ok(()) } else { Err(format!("a reader ended with {status}").into()) }
 }
 
@@ -167,7 +178,7 @@ fn killed() -> Result<(), Failed> {
     let folder = tempfile::tempdir()?;
     dataset(folder.path())?;
     // It has some tiles of the first column, and the lock.
-    let mut first = reader(folder.path(), Some(5))?;
+    let first = reader(folder.path(), Some(5))?;
     let patience = Instant::now();
     while reads(folder.path())? < 5 {
         if patience.elapsed() > Duration::from_secs(60) {
@@ -178,10 +189,9 @@ fn killed() -> Result<(), Failed> {
     expect("files while it works", cached(folder.path())?, vec!["number.arrow.tmp".to_owned()])?;
     let mut second = reader(folder.path(), None)?;
     std::thread::sleep(Duration::from_millis(300));
-    expect("the second one waits", second.try_wait()?.is_none(), true)?;
+    expect("the second one waits", second.0.try_wait()?.is_none(), true)?;
     expect("reads while it waits", reads(folder.path())?, 5)?;
-    first.kill()?;
-    first.wait()?;
+    drop(first);
     succeeds(second)?;
     expect("files", cached(folder.path())?, WHOLE.map(str::to_owned).to_vec())
 }
@@ -193,9 +203,7 @@ fn killed_at_random() -> Result<(), Failed> {
         let _ = fs::remove_dir_all(folder.path().join("cache"));
         let mut readers = (0..2).map(|_| reader(folder.path(), None)).collect::<Result<Vec<_>, Failed>>()?;
         std::thread::sleep(Duration::from_millis(round * 2));
-        let mut victim = readers.swap_remove(0);
-        victim.kill().expect("a running process");
-        victim.wait()?;
+        drop(readers.swap_remove(0));
         readers.into_iter().try_for_each(succeeds)?;
         succeeds(reader(folder.path(), None)?)?;
         expect("files", cached(folder.path())?, WHOLE.map(str::to_owned).to_vec())?;
