@@ -4,6 +4,8 @@ use std::ops::ControlFlow;
 
 use super::manifest::Manifest;
 #[cfg(feature = "obs")]
+use super::obs::verify::faults as obs_table;
+#[cfg(feature = "obs")]
 use super::var;
 use super::{
     GENE_ORDER, MANIFEST, TileBuffer, VAR_NAMES, VAR_TABLE, VarNames, check_size, disagreements, names, npy, read_file,
@@ -139,9 +141,6 @@ fn var_table(
 fn var_table(source: &dyn Source, _: u32, _: Option<&VarNames>, _: &Limits) -> Result<Option<Error>, Error> {
     source.open(VAR_TABLE).map(|_| None)
 }
-
-#[cfg(feature = "obs")]
-use super::obs::verify::faults as obs_table;
 
 /// The files are there and have their sizes: without the feature `obs` their content is not read.
 #[cfg(not(feature = "obs"))]
