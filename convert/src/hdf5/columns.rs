@@ -124,11 +124,12 @@ impl Plan {
             if count > most {
                 return Err(too_large(&sparse.data, cell, count, memory));
             }
-            if entries + count > most {
+            // A cell takes about as much as an entry, though it has none.
+            if entries > 0 && entries + count + 1 > most {
                 starts.push(cell);
                 entries = 0;
             }
-            entries += count;
+            entries += count + 1;
         }
         starts.push(sparse.bound);
         let plan = Plan { counts, starts };

@@ -3,7 +3,7 @@
 use super::file::{Array, Attributes, Folder, Node};
 use super::frame::Frame;
 use super::matrix::Matrix;
-use super::{Opened, ReadTable};
+use super::Opened;
 use crate::{Error, ErrorKind, InputOptions, Result};
 
 /// The names of its matrices.
@@ -49,16 +49,25 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
             (layers.get(name)?.ok_or_else(absent)?, root.clone(), "var")
         }
     };
-    let obs = Frame::open(root, "obs")?;
+    // A table that cannot be read is no hindrance where none is asked for.
+    let obs = match Frame::open(root, "obs") {
+        Err(_) if !options.tables => None,
+        found => Some(found?),
+    };
     let var = Frame::open(&var_at, var_name)?;
     let matrix = matrix(node, options)?;
-    check(slot, "cells", matrix.n_cells, "obs", obs.length()?)?;
+    if let Some(obs) = &obs {
+        check(slot, "cells", matrix.n_cells, "obs", obs.length()?)?;
+    }
     check(slot, "genes", matrix.n_genes, if slot == "raw/X" { "raw/var" } else { "var" }, var.length()?)?;
-    Ok(Opened { matrix, obs: reader(obs), var: reader(var), kept: None, notes: Vec::new() })
-}
-
-fn reader(frame: Frame) -> ReadTable {
-    Box::new(move |budget, notes| frame.read(budget, notes))
+    let no_obs = || Error::new(ErrorKind::Missing, "the table of cells cannot be read").in_part("obs");
+    Ok(Opened {
+        matrix,
+        obs: Box::new(move |budget, notes| obs.as_ref().ok_or_else(no_obs)?.read(budget, notes)),
+        var: Box::new(move |budget, notes| var.read(budget, notes)),
+        kept: None,
+        notes: Vec::new(),
+    })
 }
 
 /// Whether a matrix and a table fit each other.
