@@ -1,7 +1,7 @@
 //! Matrix Market text: folders as Cell Ranger and STARsolo write them, and single files. Genes x cells, from 1.
 //!
-//! The text is read once, when the matrix is opened: every entry is checked and goes to a temporary file by the range of
-//! cells that it belongs to. Order does not matter, and rows can be had again without parsing text.
+//! The text is read once, when the first row is wanted: every entry is checked and goes to a temporary file by the range
+//! of cells that it belongs to. Order does not matter, and rows can be had again without parsing text.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -217,16 +217,30 @@ fn read_table(path: &Path, expected: u64, what: &str) -> Result<Vec<Vec<String>>
 
 struct MtxInput {
     path: PathBuf,
+    matrix: PathBuf,
+    n_cells: u64,
     n_genes: u64,
+    /// The gene that each line of the features is, if some are left out.
+    keep: Option<Vec<u32>>,
+    /// Bytes for reading the text.
+    memory: usize,
+    folder: PathBuf,
+    entries: Option<Entries>,
+    obs: RecordBatch,
+    var: RecordBatch,
+    notes: Vec<String>,
+}
+
+/// All entries, in files by ranges of cells.
+struct Entries {
+    folder: PathBuf,
     /// Nonzeros of each cell.
     counts: Vec<u32>,
     /// Whether each bucket's entries came in the order of cells.
     sorted: Vec<bool>,
     cells_per_bucket: u64,
-    spool: PathBuf,
-    obs: RecordBatch,
-    var: RecordBatch,
-    notes: Vec<String>,
+    /// Of features that are left out.
+    left_out: u64,
 }
 
 /// The first line, and the line of sizes.
@@ -313,33 +327,51 @@ impl MtxInput {
         let obs = cells(files, n_cells, &mut notes)?;
         let n_genes = var.num_rows() as u64;
 
+        Ok(MtxInput {
+            path: files.path.clone(),
+            matrix: files.matrix.clone(),
+            n_cells,
+            n_genes,
+            keep,
+            memory: options.memory,
+            folder: options.scratch.join("entries"),
+            entries: None,
+            obs,
+            var,
+            notes,
+        })
+    }
+}
+
+impl Entries {
+    /// Reads the text.
+    fn of(matrix: &Path, keep: Option<&[u32]>, memory: usize, folder: &Path) -> Result<Entries> {
+        let mut lines = Lines::open(matrix)?;
+        let head = head(&mut lines)?;
+        let n_cells = head.columns;
         // As many buckets as make each fit into a quarter of the memory, if cells are alike.
-        let quarter = options.memory / 4;
+        let quarter = memory / 4;
         let bytes = head.entries.saturating_mul(RECORD as u64);
         let buckets = bytes.div_ceil(quarter.max(1) as u64).clamp(1, 512);
         let cells_per_bucket = n_cells.div_ceil(buckets).clamp(1, u32::MAX.into());
         let n_buckets = usize::try_from(n_cells.div_ceil(cells_per_bucket)).unwrap_or(usize::MAX);
-        let mut made = MtxInput {
-            path: files.path.clone(),
-            n_genes,
+        let mut entries = Entries {
+            folder: folder.to_owned(),
             counts: vec![0; usize::try_from(n_cells).unwrap_or(usize::MAX)],
             sorted: vec![true; n_buckets],
             cells_per_bucket,
-            spool: options.scratch.join("entries"),
-            obs,
-            var,
-            notes,
+            left_out: 0,
         };
-        let mut spool = Spool::create(made.spool.clone(), n_buckets, quarter)?;
-        made.read(&mut lines, &head, keep.as_deref(), &mut spool)?;
+        let mut spool = Spool::create(folder.to_owned(), n_buckets, quarter)?;
+        entries.read(&mut lines, &head, keep, &mut spool)?;
         spool.finish()?;
-        Ok(made)
+        Ok(entries)
     }
 
     /// Reads all entries.
     fn read(&mut self, lines: &mut Lines<'_>, head: &Head, keep: Option<&[u32]>, spool: &mut Spool) -> Result<()> {
         let mut last = vec![0; self.sorted.len()];
-        let (mut seen, mut left_out) = (0, 0_u64);
+        let mut seen = 0;
         while let Some(line) = lines.next()? {
             if line.trim_ascii().is_empty() {
                 continue;
@@ -356,7 +388,7 @@ impl MtxInput {
             if let Some(keep) = keep {
                 match keep[gene as usize] {
                     u32::MAX => {
-                        left_out += 1;
+                        self.left_out += 1;
                         continue;
                     }
                     kept => gene = kept,
@@ -374,9 +406,6 @@ impl MtxInput {
             let message = format!("{seen} entries where the file states {}; fetch it again", head.entries);
             return Err(Error::new(ErrorKind::Truncated, message).in_path(lines.path));
         }
-        if left_out > 0 {
-            self.notes.push(format!("{left_out} entries belong to features of other types and were left out"));
-        }
         Ok(())
     }
 
@@ -391,7 +420,7 @@ impl MtxInput {
         let at = |cell: u64| usize::try_from(cell).unwrap_or(usize::MAX);
         let first = bucket as u64 * self.cells_per_bucket;
         let room = (memory / 24).max(1);
-        let mut entries = Entries::open(&self.spool, bucket)?;
+        let mut entries = Records::open(&self.folder, bucket)?;
         let mut next = cells.start;
         while next < cells.end {
             // Cells until they fill the memory, but at least one.
@@ -404,7 +433,7 @@ impl MtxInput {
             }
             if !self.sorted[bucket] {
                 // They may be anywhere: a pass over the bucket for each piece that fits.
-                entries = Entries::open(&self.spool, bucket)?;
+                entries = Records::open(&self.folder, bucket)?;
             }
             let mut places: Vec<usize> = indptr.iter().map(|&start| usize::try_from(start).unwrap_or(0)).collect();
             let (mut indices, mut values) = (vec![0; total], vec![0.0; total]);
@@ -412,7 +441,7 @@ impl MtxInput {
             while left > 0 {
                 let Some((cell, gene, value)) = entries.next()? else {
                     let message = "the temporary files lack entries; convert again";
-                    return Err(Error::new(ErrorKind::Truncated, message).in_path(&self.spool));
+                    return Err(Error::new(ErrorKind::Truncated, message).in_path(&self.folder));
                 };
                 let cell = first + u64::from(cell);
                 if cell < start || cell >= next {
@@ -458,15 +487,15 @@ fn entry(line: &[u8], head: &Head) -> Result<(u64, u64, f64)> {
 }
 
 /// The spooled entries of a bucket.
-struct Entries {
+struct Records {
     blocks: Blocks,
     block: Vec<u8>,
     at: usize,
 }
 
-impl Entries {
-    fn open(folder: &Path, bucket: usize) -> Result<Entries> {
-        Ok(Entries { blocks: Blocks::open(folder, bucket)?, block: Vec::new(), at: 0 })
+impl Records {
+    fn open(folder: &Path, bucket: usize) -> Result<Records> {
+        Ok(Records { blocks: Blocks::open(folder, bucket)?, block: Vec::new(), at: 0 })
     }
 
     fn next(&mut self) -> Result<Option<(u32, u32, f64)>> {
@@ -590,7 +619,7 @@ impl Input for MtxInput {
     }
 
     fn n_cells(&self) -> u64 {
-        self.counts.len() as u64
+        self.n_cells
     }
 
     fn n_genes(&self) -> u64 {
@@ -610,11 +639,20 @@ impl Input for MtxInput {
     }
 
     fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {
+        if self.entries.is_none() {
+            let found = Entries::of(&self.matrix, self.keep.as_deref(), self.memory, &self.folder)?;
+            if found.left_out > 0 {
+                let n = found.left_out;
+                self.notes.push(format!("{n} entries belong to features of other types and were left out"));
+            }
+            self.entries = Some(found);
+        }
+        let Some(entries) = &self.entries else { return Ok(()) };
         let mut next = cells.start;
         while next < cells.end {
-            let bucket = next / self.cells_per_bucket;
-            let end = cells.end.min((bucket + 1) * self.cells_per_bucket);
-            self.bucket(usize::try_from(bucket).unwrap_or(usize::MAX), next..end, memory, visit)?;
+            let bucket = next / entries.cells_per_bucket;
+            let end = cells.end.min((bucket + 1) * entries.cells_per_bucket);
+            entries.bucket(usize::try_from(bucket).unwrap_or(usize::MAX), next..end, memory, visit)?;
             next = end;
         }
         Ok(())
