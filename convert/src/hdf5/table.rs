@@ -77,9 +77,15 @@ pub(super) fn values<C: Cells>(
         Datatype::FixedPoint { size: 2, signed: false, .. } => pieces.numbers::<types::UInt16Type, u16>()?,
         Datatype::FixedPoint { size: 4, signed: false, .. } => pieces.numbers::<types::UInt32Type, u32>()?,
         Datatype::FixedPoint { size: 8, signed: false, .. } => pieces.numbers::<types::UInt64Type, u64>()?,
-        Datatype::FloatingPoint { size: 2, .. } => pieces.numbers::<types::Float32Type, Half>()?,
-        Datatype::FloatingPoint { size: 4, .. } => pieces.numbers::<types::Float32Type, f32>()?,
-        Datatype::FloatingPoint { size: 8, .. } => pieces.numbers::<types::Float64Type, f64>()?,
+        Datatype::FloatingPoint { size: 2, .. } => {
+            without_nan::<types::Float32Type>(&pieces.numbers::<types::Float32Type, Half>()?)
+        }
+        Datatype::FloatingPoint { size: 4, .. } => {
+            without_nan::<types::Float32Type>(&pieces.numbers::<types::Float32Type, f32>()?)
+        }
+        Datatype::FloatingPoint { size: 8, .. } => {
+            without_nan::<types::Float64Type>(&pieces.numbers::<types::Float64Type, f64>()?)
+        }
         Datatype::String { size: StringSize::Fixed(_), .. } => {
             pieces.texts(|piece, each| piece.read::<Text>()?.into_iter().try_for_each(|text| each(&text.0)))?
         }
@@ -94,6 +100,17 @@ pub(super) fn values<C: Cells>(
         other if is_boolean(other) => pieces.truths()?,
         _ => return Ok(None),
     }))
+}
+
+/// Numbers with NaN as a missing value, which it is in a pandas column.
+fn without_nan<A: ArrowPrimitiveType<Native: PartialEq>>(numbers: &ArrayRef) -> ArrayRef {
+    let numbers = numbers.as_primitive::<A>();
+    // Only NaN differs from itself.
+    let known = |value: &A::Native| value == value;
+    if numbers.values().iter().all(known) {
+        return Arc::new(numbers.clone());
+    }
+    Arc::new(numbers.iter().map(|value| value.filter(known)).collect::<PrimitiveArray<A>>())
 }
 
 struct Pieces<'a, P> {

@@ -50,7 +50,6 @@ pub fn values(column: &ArrayRef) -> Vec<Value> {
         DataType::UInt16 => numbers::<UInt16Type>(column),
         DataType::UInt32 => numbers::<UInt32Type>(column),
         DataType::UInt64 => numbers::<UInt64Type>(column),
-        // NaN becomes null, as in the scripts.
         DataType::Float32 => numbers::<Float32Type>(column),
         DataType::Float64 => numbers::<Float64Type>(column),
         DataType::Boolean => column.as_boolean().iter().map(|value| json!(value)).collect(),

@@ -1,0 +1,97 @@
+"""through_anndata.py TILEKERN FOLDER: an h5ad file that anndata wrote goes into a dataset, and comes out equal."""
+import os
+import subprocess
+import sys
+
+import anndata
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from dataset import Dataset
+
+program, folder = sys.argv[1:]
+rng = np.random.default_rng(11)
+N, G = 230, 90
+
+
+def run(*arguments):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, (arguments, done.stderr)
+
+
+def counts():
+    matrix = sp.random(N, G, 0.2, "csr", random_state=rng, data_rvs=lambda n: rng.integers(1, 200, n)).tolil()
+    matrix[0], matrix[117], matrix[N - 1] = 0, 0, 0
+    matrix[5, 3], matrix[6, 4] = 70_000, 2**31 - 1
+    return matrix.tocsr().astype(np.float64)
+
+
+def missing(values, every):
+    return [None if i % every == 0 else value for i, value in enumerate(values)]
+
+
+def tables():
+    numbers = np.arange(N)
+    words = np.array(["T cell", "B c\u00e9ll", "\U0001f9ec", 'quo"te'])
+    obs = pd.DataFrame(index=pd.Index([f"AAAC{i:05d}-1" for i in range(N)], name="barcode"))
+    obs["cell_type"] = pd.Categorical(missing(words[numbers % 4], 9), categories=[*words, "unused"])
+    obs["grade"] = pd.Categorical(np.array(["low", "mid", "high"])[numbers % 3], ["low", "mid", "high"], ordered=True)
+    obs["batch"] = pd.Categorical(numbers % 2 + 7)
+    obs["many"] = pd.Categorical([f"c{i % 200}" for i in numbers])
+    obs["n"] = numbers.astype(np.int64) * 10**15
+    obs["small"] = (numbers % 100).astype(np.int8)
+    obs["unsigned"] = numbers.astype(np.uint32)
+    obs["score"] = np.where(numbers % 7 == 0, np.nan, numbers / 8)
+    obs["single"] = (numbers / 4).astype(np.float32)
+    obs["flag"] = numbers % 2 == 0
+    obs["note"] = [f"free text {i}" for i in range(N)]
+    obs["maybe"] = pd.array(missing(numbers.tolist(), 5), dtype="Int32")
+    obs["known"] = pd.array(missing((numbers % 3 == 0).tolist(), 6), dtype="boolean")
+    var = pd.DataFrame(index=[f"gene{i % 80}" for i in range(G)])
+    var["gene_ids"] = [f"ENSG{i:05d}" for i in range(G)]
+    var["mean"] = np.arange(G) / 16
+    var["kind"] = pd.Categorical(np.array(["coding", "other"])[np.arange(G) % 2])
+    return obs, var
+
+
+def plain(values):
+    """Values as JSON would have them: None for missing ones."""
+    return [None if pd.isna(value) else value.item() if hasattr(value, "item") else value for value in values]
+
+
+obs, var = tables()
+matrix = counts()
+source = os.path.join(folder, "source.h5ad")
+anndata.AnnData(matrix, obs, var).write_h5ad(source, compression="gzip")
+
+for order in ["total", "source"]:
+    out = os.path.join(folder, f"counts_{order}")
+    run("convert", source, out, "--tile-size", "64", "--gene-order", order)
+    found = Dataset(out)
+
+    expected = matrix.astype(np.int64)
+    expected.sort_indices()
+    indptr, indices, values = found.in_source_columns()
+    assert np.array_equal(indptr, expected.indptr) and np.array_equal(indices, expected.indices)
+    assert np.array_equal(values, expected.data)
+
+    columns = {obs.index.name: list(obs.index), **{name: plain(obs[name]) for name in obs}}
+    assert found.obs == columns, [name for name in columns if found.obs.get(name) != columns[name]]
+    schema = {column["name"]: column for column in found.obs_schema["columns"]}
+    for name in ["cell_type", "grade", "batch", "many"]:  # order and unused categories are kept
+        assert schema[name]["kind"] == "category"
+        assert schema[name]["categories"] == plain(obs[name].cat.categories), schema[name]
+    assert schema["many"]["arrow_type"] == "int16" and schema["batch"]["arrow_type"] == "int8"
+    types = {"n": "int64", "small": "int8", "unsigned": "uint32", "score": "double", "single": "float", "maybe": "int32"}
+    assert {name: schema[name]["arrow_type"] for name in types} == types
+
+    genes = np.arange(G) if found.gene_order is None else found.gene_order
+    assert sorted(genes) == list(range(G)) and (order == "source") == (found.gene_order is None or
+                                                                       np.array_equal(genes, np.arange(G)))
+    assert found.var_names == found.var_index == [var.index[gene] for gene in genes]
+    assert found.var == {name: [plain(var[name])[gene] for gene in genes] for name in var}
+    if order == "total":
+        totals = np.asarray(expected.sum(axis=0)).ravel()[genes]
+        assert np.all(np.diff(totals) <= 0)
+print("ok")
