@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Conversion and reading beside anndata, on the same h5ad files, in one run.
+
+    cargo build --release
+    cargo build --release --manifest-path benches/peers/Cargo.toml
+    python3 benches/anndata.py [--cells 10000] [--read-cells 100000] [--rounds 3] [--json]
+
+Simulates cells, writes them as h5ad with anndata (CSR, float32, int32; uncompressed and gzip), converts those in every
+profile on one thread and on two, and reads random batches of 512 cells from the dataset and from the h5ad file. Each
+figure is the best of some rounds, and the rounds of all take turns. Wall time, since anndata is a whole process' work;
+CPU time of the process and its peak memory beside it. Needs anndata, numpy, scipy.
+"""
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import anndata
+import numpy as np
+import scipy.sparse as sp
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+PROFILES = ["small", "balanced", "fast", "quick", "plain:3"]
+BATCH = 512
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cells", type=int, default=10_000, help="cells to convert")
+    parser.add_argument("--read-cells", type=int, default=100_000, help="cells to read from")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--small", action="store_true", help="convert in the profile `small` too, which takes minutes")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--tilekern", default=os.path.join(ROOT, "target/release/tilekern"))
+    parser.add_argument("--peers", default=os.path.join(ROOT, "benches/peers/target/release/tilekern-peers"))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        results = {"convert": conversions(options, folder), "read": reads(options, folder)}
+    versions = {"anndata": anndata.__version__, "numpy": np.__version__, "scipy": sp.__version__ if hasattr(sp, "__version__") else ""}
+    if options.json:
+        print(json.dumps({"versions": versions, **results}))
+    else:
+        show(results, versions)
+
+
+def process(*arguments):
+    """Runs a program; wall seconds, CPU seconds and peak bytes of it."""
+    start = time.perf_counter()
+    child = subprocess.Popen(arguments, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(child.pid, 0)
+    if status != 0:
+        sys.exit(f"{' '.join(arguments)} failed")
+    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def simulate(options, folder, cells, tile_size):
+    """A dataset and h5ad files of the same counts."""
+    dataset = os.path.join(folder, f"sim{cells}")
+    process(options.tilekern, "sample", dataset, "--cells", str(cells), "--tile-size", str(tile_size), "--profile", "fast", "-q")
+    npz = dataset + ".npz"
+    process(options.tilekern, "decode", dataset, "-o", npz, "-q")
+    matrix = sp.load_npz(npz).astype(np.float32)
+    os.remove(npz)
+    files = {"uncompressed": dataset + ".h5ad", "gzip": dataset + ".gz.h5ad"}
+    anndata.AnnData(matrix).write_h5ad(files["uncompressed"])
+    anndata.AnnData(matrix).write_h5ad(files["gzip"], compression="gzip")
+    return dataset, files, matrix.shape, matrix.nnz
+
+
+def conversions(options, folder):
+    _, files, (cells, genes), nonzeros = simulate(options, folder, options.cells, options.cells)
+    reader = "import sys, anndata; anndata.read_h5ad(sys.argv[1])"
+    idle = "import sys, anndata"
+    runs = {("anndata.read_h5ad", compression, 1): [] for compression in files}
+    profiles = [profile for profile in PROFILES if profile != "small" or options.small]
+    runs |= {(profile, compression, threads): [] for profile in profiles for compression in files for threads in (1, 2)}
+    imports = []
+    out = os.path.join(folder, "out")
+    for _ in range(options.rounds):
+        imports.append(process(sys.executable, "-c", idle))
+        for (what, compression, threads), times in runs.items():
+            if what == "anndata.read_h5ad":
+                times.append(process(sys.executable, "-c", reader, files[compression]))
+            else:
+                shutil.rmtree(out, ignore_errors=True)
+                times.append(process(options.tilekern, "convert", files[compression], out, "--profile", what,
+                                     "--threads", str(threads), "-q"))
+    # Python's start is not anndata's work.
+    start = [min(times) for times in zip(*imports)]
+    rows = []
+    for (what, compression, threads), times in runs.items():
+        wall, cpu, peak = (min(values) for values in zip(*times))
+        if what == "anndata.read_h5ad":
+            wall, cpu = wall - start[0], cpu - start[1]
+        rows.append({"what": what, "h5ad": compression, "threads": threads, "wall_s": wall, "cpu_s": cpu,
+                     "peak_bytes": peak, "cells_per_s": cells / wall, "m_nonzeros_per_s": nonzeros / wall / 1e6})
+    return {"cells": cells, "genes": genes, "nonzeros": int(nonzeros), "rows": rows}
+
+
+def reads(options, folder):
+    dataset, files, (cells, genes), nonzeros = simulate(options, folder, options.read_cells, 10_000)
+    rng = np.random.default_rng(1)
+    batches = [rng.integers(0, cells, BATCH) for _ in range(20)]
+    whole = anndata.read_h5ad(files["uncompressed"])
+    backed = {name: anndata.read_h5ad(path, backed="r") for name, path in files.items()}
+    ways = {"anndata, in memory": lambda cells: whole.X[cells]}
+    ways |= {f"anndata, backed, {name}": lambda cells, a=a: a[np.unique(cells)].to_memory() for name, a in backed.items()}
+    best = {name: float("inf") for name in ways}
+    ours = None
+    for _ in range(options.rounds):
+        found = subprocess.run([options.peers, "read", dataset, "--json"], check=True, capture_output=True, text=True)
+        rows = json.loads(found.stdout)["results"]
+        ours = rows if ours is None else [max(a, b, key=lambda row: row["cells_per_s"]) for a, b in zip(ours, rows)]
+        for name, read in ways.items():
+            some = batches if name == "anndata, in memory" else batches[:3]
+            start = time.perf_counter()
+            for batch in some:
+                read(batch)
+            best[name] = min(best[name], (time.perf_counter() - start) / len(some))
+    rows = [{"what": name, "cells_per_s": BATCH / seconds} for name, seconds in best.items()]
+    return {"cells": cells, "genes": genes, "nonzeros": int(nonzeros), "rows": ours + rows}
+
+
+def show(results, versions):
+    for name, result in results.items():
+        print(f"{name}: {result['cells']} cells x {result['genes']} genes, {result['nonzeros']} nonzeros")
+        keys = list(dict.fromkeys(key for row in result["rows"] for key in row))
+        print("| " + " | ".join(keys) + " |")
+        print("|---" * len(keys) + "|")
+        for row in result["rows"]:
+            cell = lambda value: f"{value:,.3g}" if isinstance(value, float) and value < 1000 else (
+                f"{value:,.0f}" if isinstance(value, (int, float)) else str(value))
+            print("| " + " | ".join(cell(row.get(key, "")) for key in keys) + " |")
+        print()
+    print(", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+main()
