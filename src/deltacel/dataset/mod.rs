@@ -2,6 +2,7 @@
 //!
 //! Source: DELTACEL file format, "Dataset layout".
 
+mod genes;
 mod manifest;
 mod names;
 mod npy;
@@ -17,6 +18,7 @@ mod write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+pub use self::genes::{GeneColumns, GeneOrder, Genes};
 pub use self::manifest::{Manifest, Obs};
 pub use self::names::VarNames;
 pub use self::rows::Reader;
@@ -80,6 +82,9 @@ pub struct Dataset {
     check_crc: bool,
     gene_order: OnceLock<Option<Vec<i32>>>,
     var_names: OnceLock<Option<VarNames>>,
+    /// The names of genes that the table of genes has, where there is no `var_names.txt`.
+    #[cfg(feature = "obs")]
+    index_names: OnceLock<Option<VarNames>>,
 }
 
 /// Options of a [`Dataset`].
@@ -123,7 +128,16 @@ impl DatasetBuilder {
         let text = read_manifest(&*source)?;
         let manifest = Manifest::from_json(&text).map_err(|error| error.in_path(source.path(MANIFEST)))?;
         let DatasetBuilder { limits, check_crc } = self;
-        Ok(Dataset { source, manifest, limits, check_crc, gene_order: OnceLock::new(), var_names: OnceLock::new() })
+        Ok(Dataset {
+            source,
+            manifest,
+            limits,
+            check_crc,
+            gene_order: OnceLock::new(),
+            var_names: OnceLock::new(),
+            #[cfg(feature = "obs")]
+            index_names: OnceLock::new(),
+        })
     }
 }
 
@@ -353,7 +367,7 @@ impl Dataset {
 
     /// A reader for a loop: it keeps its buffers from one call to the next.
     pub fn reader<'a, T: Count>(&'a self, decoder: &'a Decoder) -> Reader<'a, T> {
-        Reader::new(self, decoder)
+        Reader::new(vec![rows::Piece { dataset: self, first: 0, map: None }], self.n_genes(), decoder)
     }
 }
 

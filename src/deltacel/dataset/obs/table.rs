@@ -16,6 +16,7 @@ use super::filter::Filter;
 use super::schema::{Category, MAX_BYTES, ObsColumn, ObsKind, ObsSchema};
 use super::shards::Shard;
 use crate::deltacel::dataset::manifest::Obs;
+use crate::deltacel::dataset::rows::check_cells;
 use crate::deltacel::dataset::{Dataset, OBS_SCHEMA, once, read_file};
 use crate::error::{Error, ErrorKind, Limit, Part};
 use crate::limits::Limits;
@@ -84,10 +85,7 @@ impl<'a> ObsTable<'a> {
         finish: impl Fn(&ObsColumn, ArrayRef) -> ArrayRef,
     ) -> Result<RecordBatch, Error> {
         let manifest = &self.dataset.manifest;
-        if let Some(index) = cells.iter().position(|&cell| cell >= manifest.n_cells) {
-            let (found, max) = (cells[index].into(), i128::from(manifest.n_cells) - 1);
-            return Err(Error::new(ErrorKind::OutOfRange { found, min: 0, max }, Part::Cells).index(index as u64));
-        }
+        check_cells(cells, manifest.n_cells)?;
         let located: Vec<(u32, u64)> = cells.iter().filter_map(|&cell| manifest.locate(cell)).collect();
         let mut tiles: Vec<u32> = located.iter().map(|row| row.0).collect();
         tiles.sort_unstable();
