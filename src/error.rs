@@ -90,6 +90,8 @@ pub enum ErrorKind {
         /// How many have it.
         found: u64,
     },
+    /// A dataset does not have the genes of those that it is to be read with.
+    OtherGenes,
     /// A nonzero names a gene below that of the one before it.
     UnsortedGenes {
         /// The gene of the nonzero before it.
@@ -262,6 +264,7 @@ impl ErrorKind {
             ErrorKind::RepeatedGene => "repeated_gene",
             ErrorKind::Repeated { .. } => "repeated",
             ErrorKind::Ambiguous { .. } => "ambiguous",
+            ErrorKind::OtherGenes => "other_genes",
             ErrorKind::UnsortedGenes { .. } => "unsorted_genes",
             ErrorKind::ZeroCount => "zero_count",
             ErrorKind::NotExcepted { .. } => "not_excepted",
@@ -517,6 +520,7 @@ impl fmt::Display for Message<'_> {
             ErrorKind::RepeatedGene => f.write_str("repeats the gene of the nonzero before it (a gap of 0)")?,
             ErrorKind::Repeated { first } => write!(f, "is the same as value {first}")?,
             ErrorKind::Ambiguous { found } => write!(f, "is the name of {found}")?,
+            ErrorKind::OtherGenes => f.write_str("has other genes than the first dataset")?,
             ErrorKind::UnsortedGenes { after } => {
                 write!(f, "follows gene {after}; the genes of a cell must increase: sort them")?;
             }

@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Part};
 /// Decodes rows of a dataset, or of several as one. It keeps its buffers from call to call, and may be shared by threads.
 pub struct Reader<'a, T: Count> {
     pieces: Vec<Piece<'a>>,
-    n_cells: u64,
+    pub(super) n_cells: u64,
     n_columns: u32,
     decoder: &'a Decoder,
     tiles: Pool<TileBuffer>,
@@ -35,7 +35,7 @@ pub(super) struct Piece<'a> {
 
 impl Piece<'_> {
     /// The number among all of a tile's first cell.
-    fn tile_start(&self, tile: u32) -> u64 {
+    pub fn tile_start(&self, tile: u32) -> u64 {
         self.first + u64::from(tile) * self.dataset.manifest.tile_size
     }
 }
@@ -259,17 +259,7 @@ impl<'a, T: Count> Reader<'a, T> {
             arena.values.clear();
             arena.rows.clear();
         }
-        let mut tiles: Vec<(&Piece<'_>, u32, &[Request])> = Vec::new();
-        let mut rest = &requests[..];
-        while let Some(first) = rest.first() {
-            let piece = &self.pieces[self.piece_of(first.cell)];
-            let Some((tile, _)) = piece.dataset.manifest.locate(first.cell - piece.first) else { break };
-            let end = piece.first + piece.dataset.manifest.tile_limit(tile);
-            let (these, others) = rest.split_at(rest.partition_point(|request| request.cell < end));
-            tiles.push((piece, tile, these));
-            rest = others;
-        }
-
+        let tiles = self.by_tile(requests, |request| request.cell);
         let n_cells = requests.len();
         let nnz = AtomicU64::new(0);
         let split = self.split(tiles.len());
@@ -287,6 +277,25 @@ impl<'a, T: Count> Reader<'a, T> {
             }
         }
         Ok(inexact)
+    }
+
+    /// The tiles that hold cells, which stand in order, each with its part of them.
+    pub(super) fn by_tile<'r, R>(
+        &self,
+        requests: &'r [R],
+        cell: impl Fn(&R) -> u64,
+    ) -> Vec<(&Piece<'a>, u32, &'r [R])> {
+        let mut tiles = Vec::new();
+        let mut rest = requests;
+        while let Some(first) = rest.first() {
+            let Some(piece) = self.pieces.get(self.piece_of(cell(first))) else { break };
+            let Some((tile, _)) = piece.dataset.manifest.locate(cell(first) - piece.first) else { break };
+            let end = piece.first + piece.dataset.manifest.tile_limit(tile);
+            let (these, others) = rest.split_at(rest.partition_point(|request| cell(request) < end));
+            tiles.push((piece, tile, these));
+            rest = others;
+        }
+        tiles
     }
 
     /// The dataset that has a cell.
@@ -313,19 +322,7 @@ impl<'a, T: Count> Reader<'a, T> {
         // Once the tile is open its indptr is in memory, and so a row's number fits.
         let row = |request: &Request| usize::try_from(request.cell - start).unwrap_or(usize::MAX);
         self.with_tile(|buffer| {
-            let of_chunks = |tile: &Tile<'_>| {
-                let mut chunks = Vec::new();
-                let mut rest = requests;
-                while let Some(first) = rest.first() {
-                    let at = row(first) as u64;
-                    let chunk = tile.chunks_of(at..at + 1).start;
-                    let end = tile.chunk(chunk).cells.end;
-                    let (these, others) = rest.split_at(rest.partition_point(|request| (row(request) as u64) < end));
-                    chunks.push((chunk, these));
-                    rest = others;
-                }
-                chunks
-            };
+            let of_chunks = |tile: &Tile<'_>| by_chunk(tile, requests, row);
             if stop.load(Ordering::Relaxed) {
                 return Ok(0);
             }
@@ -623,7 +620,7 @@ impl<'a, T: Count> Reader<'a, T> {
     }
 
     /// Lends a buffer for a tile; the tile's object is closed afterwards.
-    fn with_tile<R>(&self, work: impl FnOnce(&mut TileBuffer) -> R) -> R {
+    pub(super) fn with_tile<R>(&self, work: impl FnOnce(&mut TileBuffer) -> R) -> R {
         self.tiles.with(|buffer| {
             let result = work(buffer);
             buffer.object = None;
@@ -634,6 +631,21 @@ impl<'a, T: Count> Reader<'a, T> {
     fn check_output(&self, cells: u64, nnz: u64) -> Result<(), Error> {
         self.decoder.check_output::<T>(cells, nnz, true).map_err(|error| error.in_part(Part::Cells))
     }
+}
+
+/// The chunks that hold cells of a tile, which stand in order, each with its part of them.
+pub(super) fn by_chunk<'r, R>(tile: &Tile<'_>, requests: &'r [R], row: impl Fn(&R) -> usize) -> Vec<(u32, &'r [R])> {
+    let mut chunks = Vec::new();
+    let mut rest = requests;
+    while let Some(first) = rest.first() {
+        let at = row(first) as u64;
+        let chunk = tile.chunks_of(at..at + 1).start;
+        let end = tile.chunk(chunk).cells.end;
+        let (these, others) = rest.split_at(rest.partition_point(|request| (row(request) as u64) < end));
+        chunks.push((chunk, these));
+        rest = others;
+    }
+    chunks
 }
 
 /// Passes cells that there are.
@@ -657,6 +669,6 @@ pub(super) fn check_range(cells: &Range<u64>, n_cells: u64) -> Result<(), Error>
 }
 
 /// Nonzeros of a row of an opened tile.
-fn row_len(tile: &Tile<'_>, row: usize) -> u64 {
+pub(super) fn row_len(tile: &Tile<'_>, row: usize) -> u64 {
     (tile.indptr(row + 1) - tile.indptr(row)).unsigned_abs() // its bounds were checked not to decrease
 }
