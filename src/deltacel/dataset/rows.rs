@@ -146,6 +146,24 @@ struct Block<'a, T> {
     values: &'a mut [T],
 }
 
+impl<'a, T: Count> Block<'a, T> {
+    /// Cuts off the first rows.
+    fn front(&mut self, rows: &'a [Row]) -> Block<'a, T> {
+        let len = rows.iter().map(|row| row.nonzeros.len()).sum();
+        let indices = self.indices.split_off_mut(..len).unwrap_or_default();
+        Block { rows, indices, values: self.values.split_off_mut(..len).unwrap_or_default() }
+    }
+
+    fn copy(&mut self, arenas: &[Arena<T>]) {
+        for row in self.rows {
+            let Some(arena) = arenas.get(row.arena) else { continue }; // every row has one: its chunk was decoded
+            let out = self.front(std::slice::from_ref(row));
+            out.indices.copy_from_slice(&arena.indices[row.nonzeros.clone()]);
+            out.values.copy_from_slice(&arena.values[row.nonzeros.clone()]);
+        }
+    }
+}
+
 /// The cells of one tile that a range has.
 #[derive(Clone)]
 struct Stretch {
@@ -236,7 +254,7 @@ impl<'a, T: Count> Reader<'a, T> {
         self.gathers.with(|gather| {
             let inexact = self.load(cells, gather, &AtomicBool::new(false))?;
             let rows = gather.sources.len();
-            let nnz = self.assemble(gather, 0..rows, out)?;
+            let nnz = self.assemble(gather, 0..rows, out, true)?;
             Ok(Decoded { cells: rows, nnz, inexact })
         })
     }
@@ -431,13 +449,14 @@ impl<'a, T: Count> Reader<'a, T> {
         })
     }
 
-    /// Puts some of the loaded rows into results, in the order in which they were asked for. Returns the number of
-    /// nonzeros.
+    /// Puts some of the loaded rows into results, in the order in which they were asked for; if not `split` on the calling
+    /// thread alone. Returns the number of nonzeros.
     pub(super) fn assemble(
         &self,
         gather: &mut Gather<T>,
         rows: Range<usize>,
         out: &mut Csr<T>,
+        split: bool,
     ) -> Result<usize, Error> {
         let (arenas, sources) = (&*gather.arenas.idle(), &gather.sources[rows]);
         let n_cells = sources.len();
@@ -453,25 +472,14 @@ impl<'a, T: Count> Reader<'a, T> {
         out.values.try_resize(nnz)?;
         out.counted = true;
 
-        let (mut indices, mut values) = (&mut out.indices[..], &mut out.values[..]);
+        let mut whole = Block { rows: sources, indices: &mut out.indices, values: &mut out.values };
+        if !split {
+            whole.copy(arenas);
+            return Ok(nnz);
+        }
         let per_block = n_cells.div_ceil(4 * self.decoder.threads()).max(64);
-        let blocks = sources.chunks(per_block).map(|rows| {
-            let len = rows.iter().map(|row| row.nonzeros.len()).sum();
-            Block {
-                rows,
-                indices: indices.split_off_mut(..len).unwrap_or_default(),
-                values: values.split_off_mut(..len).unwrap_or_default(),
-            }
-        });
-        self.decoder.map(blocks.collect(), |mut block: Block<'_, T>| {
-            for Row { arena, nonzeros } in block.rows {
-                let Some(arena) = arenas.get(*arena) else { continue }; // every row has one: its chunk was decoded
-                let indices = block.indices.split_off_mut(..nonzeros.len()).unwrap_or_default();
-                indices.copy_from_slice(&arena.indices[nonzeros.clone()]);
-                let values = block.values.split_off_mut(..nonzeros.len()).unwrap_or_default();
-                values.copy_from_slice(&arena.values[nonzeros.clone()]);
-            }
-        });
+        let blocks = sources.chunks(per_block).map(|rows| whole.front(rows));
+        self.decoder.map(blocks.collect(), |mut block: Block<'_, T>| block.copy(arenas));
         Ok(nnz)
     }
 
@@ -630,6 +638,15 @@ impl<'a, T: Count> Reader<'a, T> {
 
     fn check_output(&self, cells: u64, nnz: u64) -> Result<(), Error> {
         self.decoder.check_output::<T>(cells, nnz, true).map_err(|error| error.in_part(Part::Cells))
+    }
+}
+
+impl<T: Count> std::fmt::Debug for Reader<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("n_cells", &self.n_cells)
+            .field("n_genes", &self.n_columns)
+            .finish_non_exhaustive()
     }
 }
 
