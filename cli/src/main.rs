@@ -15,10 +15,13 @@ mod info;
 mod man;
 mod obs;
 mod options;
+mod output;
 mod sample;
+mod selection;
 mod source;
 mod table;
 mod target;
+mod text;
 mod trace;
 mod verify;
 
