@@ -11,6 +11,7 @@ mod convert;
 mod decode;
 mod demo;
 mod fault;
+mod head;
 mod info;
 mod man;
 mod obs;
@@ -19,6 +20,7 @@ mod output;
 mod sample;
 mod selection;
 mod source;
+mod stats;
 mod table;
 mod target;
 mod text;
@@ -67,6 +69,8 @@ Examples:
   tilekern convert matrix/ counts           make a dataset of a 10x folder
   tilekern sample counts --cells 1000       make a dataset of simulated counts
   tilekern info counts                      what it is, how large, how it is cut
+  tilekern head counts                      its first cells
+  tilekern stats counts                     how counts are spread over cells and genes
   tilekern verify counts                    check every byte of it
   tilekern decode counts -o counts.npz      to scipy's CSR
   tilekern obs counts                       what is known of each cell, where it has that";
@@ -74,6 +78,8 @@ Examples:
 #[derive(Subcommand, Debug)]
 enum Verb {
     Info(info::Args),
+    Head(head::Args),
+    Stats(stats::Args),
     Verify(verify::Args),
     Decode(decode::Args),
     Convert(convert::Args),
@@ -90,6 +96,8 @@ impl Verb {
     fn run(self, console: &mut Console) -> Result<Verdict, Stop> {
         match self {
             Verb::Info(args) => info::run(&args, console),
+            Verb::Head(args) => head::run(&args, console),
+            Verb::Stats(args) => stats::run(&args, console),
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Convert(args) => convert::run(&args, console),

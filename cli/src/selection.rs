@@ -120,6 +120,13 @@ impl<'a> Selection<'a> {
         self.n_genes
     }
 
+    /// Keeps only the first cells.
+    pub fn truncate(&mut self, n: u64) {
+        let pieces = std::mem::take(&mut self.pieces);
+        self.n_cells = self.n_cells.min(n);
+        self.pieces = cells::first(pieces, n);
+    }
+
     /// The pieces in their order: each at most about a tile.
     pub fn pieces(&self) -> &[Piece] {
         &self.pieces

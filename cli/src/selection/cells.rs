@@ -127,6 +127,21 @@ pub fn pieces(runs: &[Range<u64>], tile_size: u64) -> Vec<Piece> {
     pieces
 }
 
+/// The pieces of the first `n` cells.
+pub fn first(pieces: Vec<Piece>, n: u64) -> Vec<Piece> {
+    let mut left = n;
+    let mut cut = |piece: Piece| {
+        let mut runs = piece.runs;
+        for run in &mut runs {
+            run.end = run.end.min(run.start.saturating_add(left));
+            left -= run.end - run.start;
+        }
+        runs.retain(|run| !run.is_empty());
+        (!runs.is_empty()).then_some(Piece { runs })
+    };
+    pieces.into_iter().map_while(&mut cut).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +161,8 @@ mod tests {
         let again = vec![0..1000; 5];
         assert_eq!(of(&again, 2000), [vec![0..1000; 2], vec![0..1000; 2], vec![0..1000]]);
         assert_eq!(of(&[], 10), Vec::<Vec<_>>::new());
+        let start = |n| first(pieces(&[5..9, 0..3], 4), n).into_iter().flat_map(|piece| piece.runs).collect::<Vec<_>>();
+        assert_eq!((start(0), start(5), start(99)), (vec![], vec![5..9, 0..1], vec![5..9, 0..3]));
         let (start, end) = (u64::MAX - 5, u64::MAX);
         assert_eq!(of(&[start..end], u64::MAX / 2), [vec![start..end]]);
     }
