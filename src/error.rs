@@ -85,6 +85,13 @@ pub enum ErrorKind {
         /// The index at which it was given first.
         first: u64,
     },
+    /// A name that must be that of one thing alone.
+    Ambiguous {
+        /// How many have it.
+        found: u64,
+    },
+    /// A dataset does not have the genes of those that it is to be read with.
+    OtherGenes,
     /// A nonzero names a gene below that of the one before it.
     UnsortedGenes {
         /// The gene of the nonzero before it.
@@ -256,6 +263,8 @@ impl ErrorKind {
             ErrorKind::Frame(_) => "frame",
             ErrorKind::RepeatedGene => "repeated_gene",
             ErrorKind::Repeated { .. } => "repeated",
+            ErrorKind::Ambiguous { .. } => "ambiguous",
+            ErrorKind::OtherGenes => "other_genes",
             ErrorKind::UnsortedGenes { .. } => "unsorted_genes",
             ErrorKind::ZeroCount => "zero_count",
             ErrorKind::NotExcepted { .. } => "not_excepted",
@@ -320,6 +329,8 @@ pub enum Part {
     Buffer(&'static str),
     /// A selection of cells.
     Cells,
+    /// A selection of genes.
+    Genes,
     /// The table of kernels.
     Kernels,
     /// An option of a command or of a builder.
@@ -374,6 +385,7 @@ impl fmt::Display for Part {
             Part::CountOf { cell, gene } => write!(f, "matrix, cell {cell}, count of gene {gene}"),
             Part::Buffer(name) => write!(f, "buffer {name}"),
             Part::Cells => f.write_str("selection of cells"),
+            Part::Genes => f.write_str("selection of genes"),
             Part::Kernels => f.write_str("kernels"),
             Part::Option(name) => write!(f, "option {name}"),
         }
@@ -507,6 +519,8 @@ impl fmt::Display for Message<'_> {
             ErrorKind::Frame(fault) => write!(f, "{fault}")?,
             ErrorKind::RepeatedGene => f.write_str("repeats the gene of the nonzero before it (a gap of 0)")?,
             ErrorKind::Repeated { first } => write!(f, "is the same as value {first}")?,
+            ErrorKind::Ambiguous { found } => write!(f, "is the name of {found}")?,
+            ErrorKind::OtherGenes => f.write_str("has other genes than the first dataset")?,
             ErrorKind::UnsortedGenes { after } => {
                 write!(f, "follows gene {after}; the genes of a cell must increase: sort them")?;
             }

@@ -249,6 +249,27 @@ impl Decoder {
         self.owned(tile, cells, chunks, csr, false)
     }
 
+    /// Adds the counts to what [`Decoder::decode_indices`] gave for cells of one chunk. Returns how many are inexact.
+    #[cfg(feature = "dataset")]
+    pub(super) fn decode_counts<T: Count>(
+        &self,
+        tile: &Tile<'_>,
+        chunk: u32,
+        first_cell: usize,
+        csr: &mut Csr<T>,
+    ) -> Result<usize, Error> {
+        let nnz = csr.indices.len();
+        self.check_output::<T>(csr.n_cells() as u64, nnz as u64, true)?;
+        csr.values.try_resize(nnz)?;
+        csr.counted = true;
+        let store = Store::Cached; // they are looked at next
+        let job = Job { decoder: self, tile, indptr: &csr.indptr, first_cell: first_cell as u64, store };
+        let mut worker = self.worker();
+        let inexact = job.counts(&mut worker, chunk, &mut csr.values);
+        self.put_back(worker);
+        inexact
+    }
+
     fn owned<T: Count>(
         &self,
         tile: &Tile<'_>,

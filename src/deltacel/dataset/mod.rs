@@ -2,6 +2,9 @@
 //!
 //! Source: DELTACEL file format, "Dataset layout".
 
+mod collection;
+mod cost;
+mod genes;
 mod manifest;
 mod names;
 mod npy;
@@ -17,6 +20,9 @@ mod write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+pub use self::collection::{Collection, GeneKey, GeneMatch};
+pub use self::cost::Cost;
+pub use self::genes::{GeneColumns, GeneOrder, Genes};
 pub use self::manifest::{Manifest, Obs};
 pub use self::names::VarNames;
 pub use self::rows::Reader;
@@ -80,6 +86,9 @@ pub struct Dataset {
     check_crc: bool,
     gene_order: OnceLock<Option<Vec<i32>>>,
     var_names: OnceLock<Option<VarNames>>,
+    /// The names of genes that the table of genes has, where there is no `var_names.txt`.
+    #[cfg(feature = "obs")]
+    index_names: OnceLock<Option<VarNames>>,
 }
 
 /// Options of a [`Dataset`].
@@ -123,7 +132,16 @@ impl DatasetBuilder {
         let text = read_manifest(&*source)?;
         let manifest = Manifest::from_json(&text).map_err(|error| error.in_path(source.path(MANIFEST)))?;
         let DatasetBuilder { limits, check_crc } = self;
-        Ok(Dataset { source, manifest, limits, check_crc, gene_order: OnceLock::new(), var_names: OnceLock::new() })
+        Ok(Dataset {
+            source,
+            manifest,
+            limits,
+            check_crc,
+            gene_order: OnceLock::new(),
+            var_names: OnceLock::new(),
+            #[cfg(feature = "obs")]
+            index_names: OnceLock::new(),
+        })
     }
 }
 
@@ -273,9 +291,7 @@ impl Dataset {
         buffer: &'b mut TileBuffer,
     ) -> Result<Tile<'b>, Error> {
         let size = self.open_object(n, buffer)?;
-        // Most likely all that stands before the streams; where there are more chunks the rest follows.
-        let head = HEADER_LEN as u64 + 64 * 96 + 8 * (self.manifest.tile_cells(n) + 1);
-        let head = head.min(size);
+        let head = self.head_guess(n).min(size);
         buffer.fill(0, head)?;
         let tile = Tile::read_header(buffer.bytes())?;
         self.agrees(n, &tile)?;
@@ -285,23 +301,17 @@ impl Dataset {
         let tile = Tile::read_header(buffer.bytes())?;
         tile.check_head()?;
         let chunks = needed(&tile);
-        let mut spans: Vec<(u64, u64)> = Vec::new();
-        for chunk in chunks.iter().map(|&chunk| tile.chunk(chunk)) {
-            let inputs = streams.iter().filter_map(|&stream| tile.stream(&chunk, stream));
-            spans.extend(inputs.map(|input| (input.offset(), input.end())));
-        }
-        // One read for what lies close together, as the streams of a chunk and neighbouring chunks do.
-        spans.sort_unstable();
-        let mut spans = spans.into_iter().peekable();
-        while let Some((start, mut end)) = spans.next() {
-            while let Some((_, next_end)) = spans.next_if(|next| next.0 <= end.saturating_add(4096)) {
-                end = end.max(next_end);
-            }
+        for (start, end) in spans(&tile, &chunks, streams) {
             buffer.fill(start, end)?;
         }
         let tile = Tile::read_header(buffer.bytes())?;
         tile.check_streams(chunks, streams)?;
         Ok(tile)
+    }
+
+    /// Bytes that are most likely all that stands before the streams; where there are more chunks the rest follows.
+    fn head_guess(&self, n: u32) -> u64 {
+        HEADER_LEN as u64 + 64 * 96 + 8 * (self.manifest.tile_cells(n) + 1)
     }
 
     /// Opens the object of a tile and compares its size with the manifest.
@@ -351,9 +361,17 @@ impl Dataset {
         self.reader(decoder).range(cells, out)
     }
 
+    /// The numbers of the cells for which a mask with an entry for each cell has `true`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Inconsistent`] in [`Part::Cells`] for a mask of another length.
+    pub fn cells_of_mask(&self, mask: &[bool]) -> Result<Vec<u64>, Error> {
+        cells_of_mask(mask, self.n_cells())
+    }
+
     /// A reader for a loop: it keeps its buffers from one call to the next.
     pub fn reader<'a, T: Count>(&'a self, decoder: &'a Decoder) -> Reader<'a, T> {
-        Reader::new(self, decoder)
+        Reader::new(vec![rows::Piece { dataset: self, first: 0, map: None }], self.n_genes(), decoder)
     }
 }
 
@@ -461,6 +479,34 @@ fn disagreements(manifest: &Manifest, n: u32, tile: &Tile<'_>) -> impl Iterator<
             Error::new(kind, Part::Header(field)).at(at).caused_by(why)
         },
     )
+}
+
+fn cells_of_mask(mask: &[bool], n_cells: u64) -> Result<Vec<u64>, Error> {
+    if mask.len() as u64 != n_cells {
+        let kind = ErrorKind::Inconsistent { found: mask.len() as i128, expected: n_cells.into() };
+        return Err(Error::new(kind, Part::Cells).caused_by("a mask has one entry for each cell"));
+    }
+    Ok((0..).zip(mask).filter(|(_, wanted)| **wanted).map(|(cell, _)| cell).collect())
+}
+
+/// What is read of a tile for some streams of some chunks: start and end of each read.
+fn spans(tile: &Tile<'_>, chunks: &[u32], streams: &[Stream]) -> Vec<(u64, u64)> {
+    let inputs = |chunk: &u32| {
+        let chunk = tile.chunk(*chunk);
+        streams.iter().filter_map(move |&stream| tile.stream(&chunk, stream))
+    };
+    let mut spans: Vec<(u64, u64)> =
+        chunks.iter().flat_map(inputs).map(|input| (input.offset(), input.end())).collect();
+    // One read for what lies close together, as the streams of a chunk and neighbouring chunks do.
+    spans.sort_unstable();
+    spans.dedup_by(|next, before| {
+        let near = next.0 <= before.1.saturating_add(4096);
+        if near {
+            before.1 = before.1.max(next.1);
+        }
+        near
+    });
+    spans
 }
 
 /// The value of a cell that is filled on its first use; a failure is not kept.

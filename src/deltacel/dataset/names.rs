@@ -15,6 +15,19 @@ pub struct VarNames {
 }
 
 impl VarNames {
+    /// Of a list of names.
+    pub(super) fn of<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> VarNames {
+        let mut list = VarNames { text: String::new(), ends: Vec::new() };
+        for name in names {
+            if !list.ends.is_empty() {
+                list.text.push('\n');
+            }
+            list.text.push_str(name.as_ref());
+            list.ends.push(list.text.len());
+        }
+        list
+    }
+
     /// Names, one for each gene.
     pub fn len(&self) -> usize {
         self.ends.len()

@@ -1,24 +1,43 @@
-//! Rows of a dataset by global cell number: any list, or a range.
+//! Rows of a dataset, or of several as one, by global cell number: any list, or a range; of all genes or of some.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::genes::{ColumnMap, GeneColumns, Sorter};
 use super::{Dataset, TileBuffer};
 use crate::deltacel::csr::{Count, Csr};
 use crate::deltacel::decode::{CsrMut, Decoded, Decoder};
 use crate::deltacel::tile::Tile;
 use crate::error::{Error, ErrorKind, Part};
 
-/// Decodes rows of a dataset. It keeps its buffers from call to call, and may be shared by threads.
+/// Decodes rows of a dataset, or of several as one. It keeps its buffers from call to call, and may be shared by threads.
 pub struct Reader<'a, T: Count> {
-    dataset: &'a Dataset,
+    pieces: Vec<Piece<'a>>,
+    pub(super) n_cells: u64,
+    n_columns: u32,
     decoder: &'a Decoder,
     tiles: Pool<TileBuffer>,
     spans: Pool<Csr<T>>,
     /// Spans with a count that `T` does not hold exactly.
     wide: Pool<Csr<i32>>,
     gathers: Pool<Gather<T>>,
+}
+
+/// A dataset of those that are read as one.
+pub(super) struct Piece<'a> {
+    pub dataset: &'a Dataset,
+    /// The number of its first cell among all.
+    pub first: u64,
+    /// Where its columns go, unless all stay what they are.
+    pub map: Option<Arc<ColumnMap>>,
+}
+
+impl Piece<'_> {
+    /// The number among all of a tile's first cell.
+    pub fn tile_start(&self, tile: u32) -> u64 {
+        self.first + u64::from(tile) * self.dataset.manifest.tile_size
+    }
 }
 
 /// Things that no thread uses at the moment. The lock is held only while one is taken or put back.
@@ -54,8 +73,8 @@ struct Request {
     at: usize,
 }
 
-/// What one call for a list of rows needs besides its results.
-struct Gather<T> {
+/// Rows that were decoded and not yet put into results.
+pub(super) struct Gather<T> {
     requests: Vec<Request>,
     arenas: Pool<Arena<T>>,
     sources: Vec<Row>,
@@ -67,6 +86,7 @@ struct Arena<T> {
     values: Vec<T>,
     /// Each row that was asked for: its row in the results, and its nonzeros here.
     rows: Vec<(usize, Range<usize>)>,
+    sorter: Sorter<T>,
 }
 
 /// Nonzeros in an arena.
@@ -84,35 +104,39 @@ impl<T> Default for Gather<T> {
 
 impl<T> Default for Arena<T> {
     fn default() -> Arena<T> {
-        Arena { indices: Vec::new(), values: Vec::new(), rows: Vec::new() }
+        Arena { indices: Vec::new(), values: Vec::new(), rows: Vec::new(), sorter: Sorter::default() }
     }
 }
 
-impl<T> Arena<T> {
-    /// Gathers rows of a decoded span, each once, for all who asked for it. `convert` is told how many they are.
+impl<T: Count> Arena<T> {
+    /// Gathers rows of a decoded span, each once, for all who asked for it. `append` is told how many they are.
     ///
     /// # Errors
-    /// The row of the span that has a count which does not convert.
+    /// The row of the span that `append` refuses.
     fn take<U: Count>(
         &mut self,
         requests: &[Request],
         row: impl Fn(&Request) -> usize,
         span: &Csr<U>,
-        mut convert: impl FnMut(&U, usize) -> Option<T>,
+        mut append: impl FnMut(&mut Arena<T>, &[i32], &[U], usize) -> bool,
     ) -> Result<(), usize> {
         for same in requests.chunk_by(|a, b| a.cell == b.cell) {
             let at = row(&same[0]);
-            let from = usize::try_from(span.indptr()[at]).unwrap_or(0);
-            let to = usize::try_from(span.indptr()[at + 1]).unwrap_or(0);
+            let nonzeros = row_of(span, at);
             let start = self.indices.len();
-            self.indices.extend_from_slice(&span.indices()[from..to]);
-            for count in &span.values()[from..to] {
-                self.values.push(convert(count, same.len()).ok_or(at)?);
+            if !append(self, &span.indices()[nonzeros.clone()], &span.values()[nonzeros], same.len()) {
+                return Err(at);
             }
             self.rows.extend(same.iter().map(|request| (request.at, start..self.indices.len())));
         }
         Ok(())
     }
+}
+
+/// The nonzeros of a row.
+fn row_of<U: Count>(csr: &Csr<U>, row: usize) -> Range<usize> {
+    let bound = |row: usize| usize::try_from(csr.indptr()[row]).unwrap_or(0);
+    bound(row)..bound(row + 1)
 }
 
 /// A run of rows of the results, and where they come from.
@@ -122,10 +146,18 @@ struct Block<'a, T> {
     values: &'a mut [T],
 }
 
-/// The cells of one tile that a range has, and where their results go.
-struct Stretch<'a, T> {
+/// The cells of one tile that a range has.
+#[derive(Clone)]
+struct Stretch {
+    /// Which of the datasets.
+    piece: usize,
     tile: u32,
     cells: Range<usize>,
+}
+
+/// A stretch to be decoded, and where its results go.
+struct Job<'a, T> {
+    stretch: &'a Stretch,
     opened: Option<Tile<'a>>,
     /// Nonzeros of the results before these.
     before: usize,
@@ -136,15 +168,51 @@ struct Stretch<'a, T> {
 }
 
 impl<'a, T: Count> Reader<'a, T> {
-    pub(super) fn new(dataset: &'a Dataset, decoder: &'a Decoder) -> Reader<'a, T> {
+    pub(super) fn new(pieces: Vec<Piece<'a>>, n_columns: u32, decoder: &'a Decoder) -> Reader<'a, T> {
+        let n_cells = pieces.last().map_or(0, |piece| piece.first + piece.dataset.n_cells());
         Reader {
-            dataset,
+            pieces,
+            n_cells,
+            n_columns,
             decoder,
             tiles: Pool::default(),
             spans: Pool::default(),
             wide: Pool::default(),
             gathers: Pool::default(),
         }
+    }
+
+    /// Keeps some genes alone, in the order that they were chosen in.
+    ///
+    /// Everything else of a chunk is left as early as the format allows: the counts of a chunk in which no wanted cell has
+    /// a kept gene are not decoded, nor looked at for faults, and rows are not looked at behind the last kept column. The
+    /// frame of the gene indices of a chunk must be decoded whole, so the time falls by no more than half, and memory by
+    /// the share of nonzeros that is left.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Inconsistent`] in [`Part::Genes`] for columns that were found in a dataset with another number of
+    /// genes.
+    pub fn genes(mut self, columns: &GeneColumns) -> Result<Reader<'a, T>, Error> {
+        let map = columns.map();
+        if map.n_genes() as u64 != u64::from(self.n_columns) {
+            let kind = ErrorKind::Inconsistent { found: map.n_genes() as i128, expected: self.n_columns.into() };
+            return Err(Error::new(kind, Part::Genes).caused_by("the genes were chosen of another dataset"));
+        }
+        self.n_columns = map.n_columns();
+        for piece in &mut self.pieces {
+            piece.map = Some(piece.map.as_ref().map_or_else(|| map.clone(), |before| Arc::new(before.then(map))));
+        }
+        Ok(self)
+    }
+
+    /// Cells that can be asked for.
+    pub fn n_cells(&self) -> u64 {
+        self.n_cells
+    }
+
+    /// Columns of the results.
+    pub fn n_genes(&self) -> u32 {
+        self.n_columns
     }
 
     /// Decodes cells by their global numbers, in any order, with repeats; `out` has a row for each in that order.
@@ -155,115 +223,204 @@ impl<'a, T: Count> Reader<'a, T> {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] in [`Part::Cells`] with the index of the first cell that there is not;
-    /// [`ErrorKind::LimitExceeded`] for results above the decoder's limits, before they are decoded; else what is wrong
+    /// [`ErrorKind::LimitExceeded`] for results above the decoder's limits, before they are decoded (of a choice of genes
+    /// at most as many as each cell can have of them); else what is wrong
     /// with the first of the tiles that cannot be read, and with the first cell in it. It is the same on any number of
     /// threads. What `out` holds is then unspecified.
     pub fn rows(&self, cells: &[u64], out: &mut Csr<T>) -> Result<Decoded, Error> {
-        let manifest = &self.dataset.manifest;
-        if let Some(index) = cells.iter().position(|&cell| cell >= manifest.n_cells) {
-            let (found, max) = (cells[index].into(), i128::from(manifest.n_cells) - 1);
-            return Err(Error::new(ErrorKind::OutOfRange { found, min: 0, max }, Part::Cells).index(index as u64));
-        }
-        self.gathers.with(|gather| {
-            let Gather { requests, arenas, sources } = gather;
-            requests.clear();
-            requests.extend(cells.iter().enumerate().map(|(at, &cell)| Request { cell, at }));
-            requests.sort_unstable();
-            for arena in arenas.idle() {
-                arena.indices.clear();
-                arena.values.clear();
-                arena.rows.clear();
-            }
-            let size = manifest.tile_size;
-            let tiles: Vec<&[Request]> = requests.chunk_by(|a, b| a.cell / size == b.cell / size).collect();
+        check_cells(cells, self.n_cells)?;
+        self.gathered(cells.iter().copied(), out)
+    }
 
-            let nnz = AtomicU64::new(0);
-            let split = self.split(tiles.len());
-            let rows_of_tile = |requests: &[Request]| self.rows_of_tile(requests, cells.len(), &nnz, arenas, split);
-            let found = self.decoder.map(tiles, rows_of_tile);
-            // Every tile that could be opened has added its part, so this does not depend on who was first.
-            self.check_output(cells.len() as u64, nnz.into_inner())?;
-            let inexact = found.into_iter().sum::<Result<usize, Error>>()?;
-            let nnz = self.assemble(cells.len(), arenas.idle(), sources, out)?;
-            Ok(Decoded { cells: cells.len(), nnz, inexact })
+    fn gathered(&self, cells: impl Iterator<Item = u64>, out: &mut Csr<T>) -> Result<Decoded, Error> {
+        self.gathers.with(|gather| {
+            let inexact = self.load(cells, gather, &AtomicBool::new(false))?;
+            let rows = gather.sources.len();
+            let nnz = self.assemble(gather, 0..rows, out)?;
+            Ok(Decoded { cells: rows, nnz, inexact })
         })
+    }
+
+    /// Decodes cells that there are, into memory of this reader's own. Returns the number of inexact counts.
+    ///
+    /// Once `stop` is true it ends soon, and what it has gathered is unspecified.
+    pub(super) fn load(
+        &self,
+        cells: impl Iterator<Item = u64>,
+        gather: &mut Gather<T>,
+        stop: &AtomicBool,
+    ) -> Result<usize, Error> {
+        let Gather { requests, arenas, sources } = gather;
+        requests.clear();
+        requests.extend(cells.enumerate().map(|(at, cell)| Request { cell, at }));
+        requests.sort_unstable();
+        for arena in arenas.idle() {
+            arena.indices.clear();
+            arena.values.clear();
+            arena.rows.clear();
+        }
+        let tiles = self.by_tile(requests, |request| request.cell);
+        let n_cells = requests.len();
+        let nnz = AtomicU64::new(0);
+        let split = self.split(tiles.len());
+        let found = self.decoder.map(tiles, |(piece, tile, requests)| {
+            self.rows_of_tile(piece, tile, requests, n_cells, &nnz, arenas, split, stop)
+        });
+        // Every tile that could be opened has added its part, so this does not depend on who was first.
+        self.check_output(n_cells as u64, nnz.into_inner())?;
+        let inexact = found.into_iter().sum::<Result<usize, Error>>()?;
+        sources.clear();
+        sources.resize(n_cells, Row::default());
+        for (n, arena) in arenas.idle().iter().enumerate() {
+            for (at, nonzeros) in &arena.rows {
+                sources[*at] = Row { arena: n, nonzeros: nonzeros.clone() };
+            }
+        }
+        Ok(inexact)
+    }
+
+    /// The tiles that hold cells, which stand in order, each with its part of them.
+    pub(super) fn by_tile<'r, R>(
+        &self,
+        requests: &'r [R],
+        cell: impl Fn(&R) -> u64,
+    ) -> Vec<(&Piece<'a>, u32, &'r [R])> {
+        let mut tiles = Vec::new();
+        let mut rest = requests;
+        while let Some(first) = rest.first() {
+            let Some(piece) = self.pieces.get(self.piece_of(cell(first))) else { break };
+            let Some((tile, _)) = piece.dataset.manifest.locate(cell(first) - piece.first) else { break };
+            let end = piece.first + piece.dataset.manifest.tile_limit(tile);
+            let (these, others) = rest.split_at(rest.partition_point(|request| cell(request) < end));
+            tiles.push((piece, tile, these));
+            rest = others;
+        }
+        tiles
+    }
+
+    /// The dataset that has a cell.
+    fn piece_of(&self, cell: u64) -> usize {
+        self.pieces.partition_point(|piece| piece.first <= cell).saturating_sub(1)
     }
 
     /// Decodes the rows of one tile, unless all results together turn out to be too large.
     ///
     /// Returns the number of inexact counts, those of a repeated cell counted as often as it is asked for.
+    #[allow(clippy::too_many_arguments)] // one caller, and nothing that a struct would make clearer
     fn rows_of_tile(
         &self,
+        piece: &Piece<'_>,
+        n: u32,
         requests: &[Request],
         n_cells: usize,
         nnz: &AtomicU64,
         arenas: &Pool<Arena<T>>,
         split: bool,
+        stop: &AtomicBool,
     ) -> Result<usize, Error> {
-        let size = self.dataset.manifest.tile_size;
-        let Ok(n) = u32::try_from(requests[0].cell / size) else { return Ok(0) };
+        let start = piece.tile_start(n);
         // Once the tile is open its indptr is in memory, and so a row's number fits.
-        let row = |request: &Request| usize::try_from(request.cell % size).unwrap_or(usize::MAX);
+        let row = |request: &Request| usize::try_from(request.cell - start).unwrap_or(usize::MAX);
         self.with_tile(|buffer| {
-            let of_chunks = |tile: &Tile<'_>| {
-                let mut chunks = Vec::new();
-                let mut rest = requests;
-                while let Some(first) = rest.first() {
-                    let at = row(first) as u64;
-                    let chunk = tile.chunks_of(at..at + 1).start;
-                    let end = tile.chunk(chunk).cells.end;
-                    let (these, others) = rest.split_at(rest.partition_point(|request| (row(request) as u64) < end));
-                    chunks.push((chunk, these));
-                    rest = others;
-                }
-                chunks
-            };
+            let of_chunks = |tile: &Tile<'_>| by_chunk(tile, requests, row);
+            if stop.load(Ordering::Relaxed) {
+                return Ok(0);
+            }
             let numbers = |tile: &Tile<'_>| of_chunks(tile).into_iter().map(|(chunk, _)| chunk).collect();
-            let tile = self.dataset.tile_for(n, numbers, buffer)?;
-            let these = requests.iter().map(|request| row_len(&tile, row(request))).fold(0, u64::saturating_add);
+            let tile = piece.dataset.tile_for(n, numbers, buffer)?;
+            let most = piece.map.as_ref().map_or(u64::MAX, |map| map.n_columns().into());
+            let these = requests.iter().map(|request| row_len(&tile, row(request)).min(most));
+            let these = these.fold(0, u64::saturating_add);
             let add = |sum: u64| Some(sum.saturating_add(these));
             let before = nnz.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).unwrap_or(u64::MAX);
             if self.check_output(n_cells as u64, before.saturating_add(these)).is_err() {
                 return Ok(0);
             }
-            let rows_of_chunk =
-                |(_, requests): (u32, &[Request])| arenas.with(|arena| self.rows_of_chunk(&tile, requests, row, arena));
+            let map = piece.map.as_deref();
+            let rows_of_chunk = |(chunk, requests): (u32, &[Request])| match stop.load(Ordering::Relaxed) {
+                true => Ok(0),
+                false => arenas.with(|arena| self.rows_of_chunk(&tile, chunk, map, requests, row, arena)),
+            };
             let inexact: Vec<_> = match split {
                 true => self.decoder.map(of_chunks(&tile), rows_of_chunk),
                 false => of_chunks(&tile).into_iter().map(rows_of_chunk).collect(),
             };
-            inexact.into_iter().sum::<Result<usize, Error>>().map_err(|error| self.dataset.in_tile(n, error))
+            inexact.into_iter().sum::<Result<usize, Error>>().map_err(|error| piece.dataset.in_tile(n, error))
         })
     }
 
     /// Decodes the rows of one chunk, at once from the first to the last. A fault in a row between is one of the chunk, but
-    /// a count that the type does not hold matters only in a row that was asked for.
+    /// a count that the type does not hold matters only in a row that was asked for, and of a gene that is kept.
     fn rows_of_chunk(
         &self,
         tile: &Tile<'_>,
+        chunk: u32,
+        map: Option<&ColumnMap>,
         requests: &[Request],
         row: impl Fn(&Request) -> usize,
         arena: &mut Arena<T>,
     ) -> Result<usize, Error> {
         let cells = row(&requests[0])..row(&requests[requests.len() - 1]) + 1;
+        let row = |request: &Request| row(request) - cells.start;
         let whole = self.spans.with(|span| {
-            let exact = self.decoder.decode_cells(tile, cells.clone(), span).is_ok_and(|decoded| decoded.inexact == 0);
+            let exact = match map {
+                None => {
+                    let decoded = self.decoder.decode_cells(tile, cells.clone(), span);
+                    decoded.is_ok_and(|decoded| decoded.inexact == 0)
+                }
+                Some(map) => {
+                    let decoded = self.decoder.decode_indices(tile, cells.clone(), span).is_ok();
+                    let kept = |request: &Request| map.any(&span.indices()[row_of(span, row(request))]);
+                    if decoded && !requests.iter().any(kept) {
+                        arena.rows.extend(requests.iter().map(|request| (request.at, 0..0)));
+                        return Ok(true);
+                    }
+                    decoded
+                        && self.decoder.decode_counts(tile, chunk, cells.start, span).is_ok_and(|inexact| inexact == 0)
+                }
+            };
             if exact {
-                arena.take(requests, |request| row(request) - cells.start, span, |count, _| Some(*count))?;
+                arena.take(requests, row, span, |arena, genes, counts, _| {
+                    match map {
+                        None => {
+                            arena.indices.extend_from_slice(genes);
+                            arena.values.extend_from_slice(counts);
+                        }
+                        Some(map) => {
+                            map.keep(genes, counts, (&mut arena.indices, &mut arena.values), &mut arena.sorter);
+                        }
+                    }
+                    true
+                })?;
             }
             Ok::<bool, usize>(exact)
         });
         if whole == Ok(true) {
             return Ok(0);
         }
+        // Some count is above what the type holds: this is rare, and may be slow.
         self.wide.with(|span| {
             self.decoder.decode_cells(tile, cells.clone(), span)?;
+            let (mut kept, mut sorter) = ((Vec::new(), Vec::new()), Sorter::default());
             let mut inexact = 0;
-            let convert = |&count: &i32, times: usize| {
-                inexact += times * usize::from(count.cast_unsigned() > T::EXACT_TO);
-                T::from_exception(count.cast_unsigned())
-            };
-            match arena.take(requests, |request| row(request) - cells.start, span, convert) {
+            let taken = arena.take(requests, row, span, |arena, genes, counts, times| {
+                let (genes, counts) = match map {
+                    None => (genes, counts),
+                    Some(map) => {
+                        kept.0.clear();
+                        kept.1.clear();
+                        map.keep(genes, counts, (&mut kept.0, &mut kept.1), &mut sorter);
+                        (&kept.0[..], &kept.1[..])
+                    }
+                };
+                arena.indices.extend_from_slice(genes);
+                counts.iter().all(|count| {
+                    let count = count.cast_unsigned();
+                    inexact += times * usize::from(count > T::EXACT_TO);
+                    T::from_exception(count).map(|count| arena.values.push(count)).is_some()
+                })
+            });
+            match taken {
                 Ok(()) => Ok(inexact),
                 Err(at) => {
                     // The first row with such a count, by itself, says what is wrong.
@@ -274,26 +431,21 @@ impl<'a, T: Count> Reader<'a, T> {
         })
     }
 
-    /// Puts all rows where they were asked for. Returns the number of nonzeros.
-    fn assemble(
+    /// Puts some of the loaded rows into results, in the order in which they were asked for. Returns the number of
+    /// nonzeros.
+    pub(super) fn assemble(
         &self,
-        n_cells: usize,
-        arenas: &[Arena<T>],
-        sources: &mut Vec<Row>,
+        gather: &mut Gather<T>,
+        rows: Range<usize>,
         out: &mut Csr<T>,
     ) -> Result<usize, Error> {
-        sources.clear();
-        sources.resize(n_cells, Row::default());
-        for (n, arena) in arenas.iter().enumerate() {
-            for (at, nonzeros) in &arena.rows {
-                sources[*at] = Row { arena: n, nonzeros: nonzeros.clone() };
-            }
-        }
-        out.n_genes = self.dataset.n_genes();
+        let (arenas, sources) = (&*gather.arenas.idle(), &gather.sources[rows]);
+        let n_cells = sources.len();
+        out.n_genes = self.n_columns;
         out.indptr.try_resize(n_cells + 1)?;
         out.indptr[0] = 0;
         let mut nnz = 0;
-        for (bound, row) in out.indptr[1..].iter_mut().zip(&*sources) {
+        for (bound, row) in out.indptr[1..].iter_mut().zip(sources) {
             nnz += row.nonzeros.len();
             *bound = i64::try_from(nnz).unwrap_or(i64::MAX); // all of it lies in memory
         }
@@ -326,15 +478,15 @@ impl<'a, T: Count> Reader<'a, T> {
     /// Decodes the cells of a range of global numbers, straight into `out`.
     ///
     /// Each tile is opened and read once, on the decoder's threads; of the first and the last one only the chunks that
-    /// are needed are decoded. Beside the results it takes memory for a tile for each thread.
+    /// are needed are decoded. Beside the results it takes memory for a tile for each thread; where columns change (a
+    /// choice of genes, datasets matched by name) as [`Reader::rows`] does.
     ///
     /// # Errors
     /// As [`Reader::rows`].
     pub fn range(&self, cells: Range<u64>, out: &mut Csr<T>) -> Result<Decoded, Error> {
-        let manifest = &self.dataset.manifest;
-        if cells.start > cells.end || cells.end > manifest.n_cells {
-            let (found, min, max) = (cells.end.into(), cells.start.into(), manifest.n_cells.into());
-            return Err(Error::new(ErrorKind::OutOfRange { found, min, max }, Part::Cells));
+        check_range(&cells, self.n_cells)?;
+        if self.pieces.iter().any(|piece| piece.map.is_some()) {
+            return self.gathered(cells, out);
         }
         self.with_tile(|first| self.with_tile(|last| self.range_with(cells, out, first, last)))
     }
@@ -346,44 +498,43 @@ impl<'a, T: Count> Reader<'a, T> {
         first: &mut TileBuffer,
         last: &mut TileBuffer,
     ) -> Result<Decoded, Error> {
-        let manifest = &self.dataset.manifest;
         let stretches = self.stretches(&cells);
         let first = self.open_if_cut(stretches.first(), first)?;
         let last = match self.open_if_cut(stretches.get(1..).and_then(<[_]>::last), last) {
             Ok(last) => last,
             // A fault of an earlier tile comes first, and shows when those before the last are read.
             Err(error) => {
-                let last = stretches.last().map_or(0, |(_, cells)| cells.len() as u64);
+                let last = stretches.last().map_or(0, |stretch| stretch.cells.len() as u64);
                 return Err(self.range(cells.start..cells.end - last, out).err().unwrap_or(error));
             }
         };
         let opened = |k: usize| if k == 0 { first } else { last.filter(|_| k + 1 == stretches.len()) };
-        let nnz_of = |k: usize, (tile, cells): &(u32, Range<usize>)| match opened(k) {
+        let nnz_of = |k: usize, Stretch { piece, tile, cells }: &Stretch| match opened(k) {
             Some(tile) => (tile.indptr(cells.end) - tile.indptr(cells.start)).unsigned_abs(),
-            None => manifest.tile_nnz[*tile as usize],
+            None => self.pieces[*piece].dataset.manifest.tile_nnz[*tile as usize],
         };
         let counts: Vec<u64> = stretches.iter().enumerate().map(|(k, stretch)| nnz_of(k, stretch)).collect();
         let n_cells = cells.end - cells.start;
-        // Their sum is at most that of the manifest, which was checked.
-        self.check_output(n_cells, counts.iter().sum())?;
+        // The sum of one dataset is checked with its manifest; those of several may be too large for a number.
+        let nnz = counts.iter().fold(0, |sum: u64, &nnz| sum.saturating_add(nnz));
+        self.check_output(n_cells, nnz)?;
 
         let len = |n: u64| usize::try_from(n).unwrap_or(usize::MAX); // the limits let it pass
-        out.n_genes = self.dataset.n_genes();
+        out.n_genes = self.n_columns;
         out.indptr.try_resize(len(n_cells).saturating_add(1))?;
-        out.indices.try_resize(len(counts.iter().sum()))?;
+        out.indices.try_resize(len(nnz))?;
         out.values.try_resize(out.indices.len())?;
         out.counted = true;
         out.indptr[0] = 0;
         let mut before = 0;
         let (mut indptr, mut indices, mut values) = (&mut out.indptr[1..], &mut out.indices[..], &mut out.values[..]);
-        let jobs = stretches.iter().zip(&counts).enumerate().map(|(k, ((tile, cells), &nnz))| {
+        let jobs = stretches.iter().zip(&counts).enumerate().map(|(k, (stretch, &nnz))| {
             let nnz = len(nnz);
-            let job = Stretch {
-                tile: *tile,
-                cells: cells.clone(),
+            let job = Job {
+                stretch,
                 opened: opened(k),
                 before,
-                indptr: indptr.split_off_mut(..cells.len()).unwrap_or_default(),
+                indptr: indptr.split_off_mut(..stretch.cells.len()).unwrap_or_default(),
                 indices: indices.split_off_mut(..nnz).unwrap_or_default(),
                 values: values.split_off_mut(..nnz).unwrap_or_default(),
             };
@@ -403,16 +554,17 @@ impl<'a, T: Count> Reader<'a, T> {
     }
 
     /// The tiles that have cells of a range, each with those cells.
-    fn stretches(&self, cells: &Range<u64>) -> Vec<(u32, Range<usize>)> {
-        let manifest = &self.dataset.manifest;
+    fn stretches(&self, cells: &Range<u64>) -> Vec<Stretch> {
         let mut stretches = Vec::new();
         let mut next = cells.start;
-        while next < cells.end
-            && let Some((tile, row)) = manifest.locate(next)
-        {
-            let end = manifest.tile_limit(tile).min(cells.end);
+        while next < cells.end {
+            let n = self.piece_of(next);
+            let Some(piece) = self.pieces.get(n) else { break };
+            let manifest = &piece.dataset.manifest;
+            let Some((tile, row)) = manifest.locate(next - piece.first) else { break };
+            let end = (piece.first + manifest.tile_limit(tile)).min(cells.end);
             let len = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-            stretches.push((tile, len(row)..len(row + (end - next))));
+            stretches.push(Stretch { piece: n, tile, cells: len(row)..len(row + (end - next)) });
             next = end;
         }
         stretches
@@ -421,37 +573,42 @@ impl<'a, T: Count> Reader<'a, T> {
     /// Opens the tile of a stretch that is not the whole tile: it alone knows how many nonzeros those cells have.
     fn open_if_cut<'b>(
         &self,
-        stretch: Option<&(u32, Range<usize>)>,
+        stretch: Option<&Stretch>,
         buffer: &'b mut TileBuffer,
     ) -> Result<Option<Tile<'b>>, Error> {
         match stretch {
-            Some((tile, cells)) if cells.len() as u64 != self.dataset.manifest.tile_cells(*tile) => {
-                self.open_for(*tile, cells, buffer).map(Some)
+            Some(stretch)
+                if stretch.cells.len() as u64
+                    != self.pieces[stretch.piece].dataset.manifest.tile_cells(stretch.tile) =>
+            {
+                self.open_for(stretch, buffer).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    fn open_for<'b>(&self, tile: u32, cells: &Range<usize>, buffer: &'b mut TileBuffer) -> Result<Tile<'b>, Error> {
-        let cells = cells.start as u64..cells.end as u64;
-        self.dataset.tile_for(tile, |tile| tile.chunks_of(cells.clone()).collect(), buffer)
+    fn open_for<'b>(&self, stretch: &Stretch, buffer: &'b mut TileBuffer) -> Result<Tile<'b>, Error> {
+        let cells = stretch.cells.start as u64..stretch.cells.end as u64;
+        let dataset = self.pieces[stretch.piece].dataset;
+        dataset.tile_for(stretch.tile, |tile| tile.chunks_of(cells.clone()).collect(), buffer)
     }
 
-    fn decode_stretch(&self, job: Stretch<'_, T>, split: bool) -> Result<Decoded, Error> {
+    fn decode_stretch(&self, job: Job<'_, T>, split: bool) -> Result<Decoded, Error> {
+        let Stretch { piece, tile: n, cells } = job.stretch;
         self.with_tile(|buffer| {
             let tile = match job.opened {
                 Some(tile) => tile,
-                None => self.open_for(job.tile, &job.cells, buffer)?,
+                None => self.open_for(job.stretch, buffer)?,
             };
             self.spans.with(|span| {
-                span.indptr.try_resize(job.cells.len() + 1)?;
+                span.indptr.try_resize(cells.len() + 1)?;
                 let out = CsrMut { indptr: &mut span.indptr, indices: job.indices, values: Some(job.values) };
-                let decoded = self.decoder.decode_with(&tile, job.cells, out, split);
+                let decoded = self.decoder.decode_with(&tile, cells.clone(), out, split);
                 let before = i64::try_from(job.before).unwrap_or(i64::MAX);
                 for (bound, own) in job.indptr.iter_mut().zip(&span.indptr[1..]) {
                     *bound = before + own;
                 }
-                decoded.map_err(|error| self.dataset.in_tile(job.tile, error))
+                decoded.map_err(|error| self.pieces[*piece].dataset.in_tile(*n, error))
             })
         })
     }
@@ -463,7 +620,7 @@ impl<'a, T: Count> Reader<'a, T> {
     }
 
     /// Lends a buffer for a tile; the tile's object is closed afterwards.
-    fn with_tile<R>(&self, work: impl FnOnce(&mut TileBuffer) -> R) -> R {
+    pub(super) fn with_tile<R>(&self, work: impl FnOnce(&mut TileBuffer) -> R) -> R {
         self.tiles.with(|buffer| {
             let result = work(buffer);
             buffer.object = None;
@@ -476,7 +633,42 @@ impl<'a, T: Count> Reader<'a, T> {
     }
 }
 
+/// The chunks that hold cells of a tile, which stand in order, each with its part of them.
+pub(super) fn by_chunk<'r, R>(tile: &Tile<'_>, requests: &'r [R], row: impl Fn(&R) -> usize) -> Vec<(u32, &'r [R])> {
+    let mut chunks = Vec::new();
+    let mut rest = requests;
+    while let Some(first) = rest.first() {
+        let at = row(first) as u64;
+        let chunk = tile.chunks_of(at..at + 1).start;
+        let end = tile.chunk(chunk).cells.end;
+        let (these, others) = rest.split_at(rest.partition_point(|request| (row(request) as u64) < end));
+        chunks.push((chunk, these));
+        rest = others;
+    }
+    chunks
+}
+
+/// Passes cells that there are.
+pub(super) fn check_cells(cells: &[u64], n_cells: u64) -> Result<(), Error> {
+    match cells.iter().position(|&cell| cell >= n_cells) {
+        None => Ok(()),
+        Some(index) => {
+            let (found, max) = (cells[index].into(), i128::from(n_cells) - 1);
+            Err(Error::new(ErrorKind::OutOfRange { found, min: 0, max }, Part::Cells).index(index as u64))
+        }
+    }
+}
+
+/// Passes a range of cells that there are.
+pub(super) fn check_range(cells: &Range<u64>, n_cells: u64) -> Result<(), Error> {
+    if cells.start <= cells.end && cells.end <= n_cells {
+        return Ok(());
+    }
+    let (found, min, max) = (cells.end.into(), cells.start.into(), n_cells.into());
+    Err(Error::new(ErrorKind::OutOfRange { found, min, max }, Part::Cells))
+}
+
 /// Nonzeros of a row of an opened tile.
-fn row_len(tile: &Tile<'_>, row: usize) -> u64 {
+pub(super) fn row_len(tile: &Tile<'_>, row: usize) -> u64 {
     (tile.indptr(row + 1) - tile.indptr(row)).unsigned_abs() // its bounds were checked not to decrease
 }

@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 #[cfg(feature = "encode")]
-use arrow_array::{Array, cast::AsArray};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::Schema;
 #[cfg(feature = "encode")]
 use arrow_schema::{DataType, Field};
@@ -14,9 +14,9 @@ use serde_json::Value;
 #[cfg(feature = "encode")]
 use serde_json::json;
 
-use super::VAR_TABLE;
 use super::obs::parquet_file::ParquetFile;
 use super::obs::values::{self, getter};
+use super::{Dataset, VAR_TABLE, VarNames};
 use crate::error::{Error, ErrorKind, Part};
 use crate::limits::Limits;
 use crate::source::Object;
@@ -64,6 +64,37 @@ pub fn var_index(table: &RecordBatch) -> Option<usize> {
         [Value::String(name)] => table.schema_ref().index_of(name).ok(),
         _ => None,
     }
+}
+
+/// The names that the index of a dataset's table of genes has, if there is such a table with an index of text.
+pub(super) fn index_names(dataset: &Dataset) -> Result<Option<VarNames>, Error> {
+    let Some(table) = dataset.var()? else { return Ok(None) };
+    let column = var_index(&table).map(|index| column_texts(table.column(index)));
+    Ok(column.and_then(|texts| texts.into_iter().collect::<Option<Vec<String>>>()).map(VarNames::of))
+}
+
+/// The text of a column of a dataset's table of genes, where a gene has one.
+pub(super) fn texts(dataset: &Dataset, column: &str) -> Result<Vec<Option<String>>, Error> {
+    let missing =
+        |why: String| Error::new(ErrorKind::Missing, Part::Genes).in_path(dataset.source.path("")).caused_by(why);
+    let table =
+        dataset.var()?.ok_or_else(|| missing("the dataset has no table of genes; choose by index".to_owned()))?;
+    table.column_by_name(column).map(column_texts).ok_or_else(|| {
+        let fields = table.schema_ref().fields();
+        let names: Vec<String> = fields.iter().map(|field| format!("{:?}", field.name())).collect();
+        missing(format!("the table of genes has no column {column:?}; it has {}", names.join(", ")))
+    })
+}
+
+/// Text as it is, and integers as text.
+fn column_texts(array: &ArrayRef) -> Vec<Option<String>> {
+    let Some(get) = getter(array) else { return vec![None; array.len()] };
+    let text = |row| match get(row) {
+        values::Value::String(text) => Some(text.to_owned()),
+        values::Value::Int(value) => Some(value.to_string()),
+        _ => None,
+    };
+    (0..array.len()).map(text).collect()
 }
 
 /// Where an index of text says anything else than the names of the genes.

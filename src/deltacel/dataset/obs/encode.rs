@@ -152,7 +152,7 @@ impl ObsUnion {
             (column, draft.codes)
         };
         let (columns, codes): (Vec<_>, Vec<_>) = self.columns.into_iter().map(column).unzip();
-        let maps = codes.into_iter().map(|codes| Codes { codes, last: None }).collect();
+        let maps = codes.into_iter().map(|codes| Codes { codes: Arc::new(codes), last: None }).collect();
         ObsEncoder { schema: ObsSchema { columns }, maps }
     }
 }
@@ -249,7 +249,7 @@ pub struct ObsEncoder {
 /// The codes of the categories of a column.
 #[derive(Clone, Debug)]
 struct Codes {
-    codes: HashMap<String, usize>,
+    codes: Arc<HashMap<String, usize>>,
     /// The dictionary that was met last, and the code of each of its values: most rows come with the same one.
     last: Option<(ArrayRef, Arc<[i32]>)>,
 }
@@ -268,20 +268,28 @@ impl ObsEncoder {
     /// not hold exactly, [`ErrorKind::WrongType`] for a value or a category that the union did not see.
     pub fn encode(&mut self, table: &RecordBatch) -> Result<RecordBatch, Error> {
         let rows = table.num_rows();
-        let mut arrays = Vec::new();
-        for ((n, column), codes) in (0u32..).zip(&self.schema.columns).zip(&mut self.maps) {
-            let encoded = match table.column_by_name(&column.name) {
-                Some(array) => encode(column, codes, array),
-                None => encode(column, codes, &arrow_array::new_null_array(&DataType::Null, rows)),
-            };
-            let error =
-                |error: Error| error.in_part(Part::Column(n, "values")).about(&format!("column {:?}", column.name));
-            arrays.push(encoded.map_err(error)?);
-        }
+        let all: Vec<usize> = (0..self.schema.columns.len()).collect();
+        let arrays = self.columns(&all, table)?;
         let schema = Arc::new(self.schema.arrow());
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(schema, arrays, &options)
             .map_err(|error| Error::new(ErrorKind::WrongType, Part::Object).caused_by(error))
+    }
+}
+
+impl ObsEncoder {
+    /// Some columns of the schema, as [`ObsEncoder::encode`] has them.
+    pub(super) fn columns(&mut self, columns: &[usize], table: &RecordBatch) -> Result<Vec<ArrayRef>, Error> {
+        let encoded = |&n: &usize| {
+            let (column, codes) = (&self.schema.columns[n], &mut self.maps[n]);
+            let encoded = match table.column_by_name(&column.name) {
+                Some(array) => encode(column, codes, array),
+                None => encode(column, codes, &arrow_array::new_null_array(&DataType::Null, table.num_rows())),
+            };
+            let part = Part::Column(u32::try_from(n).unwrap_or(u32::MAX), "values");
+            encoded.map_err(|error: Error| error.in_part(part).about(&format!("column {:?}", column.name)))
+        };
+        columns.iter().map(encoded).collect()
     }
 }
 

@@ -3,6 +3,7 @@
 //! Source: DELTACEL file format, "Obs".
 
 mod cache;
+mod collection;
 mod encode;
 mod filter;
 mod pages;
@@ -16,6 +17,7 @@ pub(super) mod verify;
 pub(super) mod write;
 
 pub use cache::{Cache, from_ipc, to_ipc};
+pub use collection::ObsCollection;
 pub use encode::{ObsEncoder, ObsUnion};
 pub use filter::Filter;
 pub use schema::{Category, ObsColumn, ObsKind, ObsSchema, ObsType};

@@ -16,6 +16,7 @@ use super::filter::Filter;
 use super::schema::{Category, MAX_BYTES, ObsColumn, ObsKind, ObsSchema};
 use super::shards::Shard;
 use crate::deltacel::dataset::manifest::Obs;
+use crate::deltacel::dataset::rows::check_cells;
 use crate::deltacel::dataset::{Dataset, OBS_SCHEMA, once, read_file};
 use crate::error::{Error, ErrorKind, Limit, Part};
 use crate::limits::Limits;
@@ -30,6 +31,8 @@ pub struct ObsTable<'a> {
     shards: Vec<OnceLock<Shard>>,
     /// The values of each column that was asked for, by tile.
     columns: Vec<OnceLock<Column>>,
+    /// The categories of each column that was asked for, as an array.
+    vocabularies: Vec<OnceLock<ArrayRef>>,
 }
 
 type Column = Vec<OnceLock<ArrayRef>>;
@@ -42,7 +45,8 @@ impl<'a> ObsTable<'a> {
         let schema = schema.map_err(in_file)?;
         let shards = stated.shard_bytes.iter().map(|_| OnceLock::new()).collect();
         let columns = schema.columns.iter().map(|_| OnceLock::new()).collect();
-        Ok(ObsTable { dataset, stated, schema, cache: None, shards, columns })
+        let vocabularies = schema.columns.iter().map(|_| OnceLock::new()).collect();
+        Ok(ObsTable { dataset, stated, schema, cache: None, shards, columns, vocabularies })
     }
 
     /// Keeps columns in a folder of this machine.
@@ -74,20 +78,21 @@ impl<'a> ObsTable<'a> {
     /// # Errors
     /// As [`ObsTable::codes`].
     pub fn values(&self, columns: &[&str], cells: &[u64]) -> Result<RecordBatch, Error> {
-        self.select(columns, cells, |column, array| dictionary(column, &array).unwrap_or(array))
+        self.select(columns, cells, |n, array| {
+            let column = &self.schema.columns[n];
+            let vocabulary = self.vocabularies[n].get_or_init(|| vocabulary(&column.categories));
+            dictionary(column, &array, vocabulary).unwrap_or(array)
+        })
     }
 
     fn select(
         &self,
         columns: &[&str],
         cells: &[u64],
-        finish: impl Fn(&ObsColumn, ArrayRef) -> ArrayRef,
+        finish: impl Fn(usize, ArrayRef) -> ArrayRef,
     ) -> Result<RecordBatch, Error> {
         let manifest = &self.dataset.manifest;
-        if let Some(index) = cells.iter().position(|&cell| cell >= manifest.n_cells) {
-            let (found, max) = (cells[index].into(), i128::from(manifest.n_cells) - 1);
-            return Err(Error::new(ErrorKind::OutOfRange { found, min: 0, max }, Part::Cells).index(index as u64));
-        }
+        check_cells(cells, manifest.n_cells)?;
         let located: Vec<(u32, u64)> = cells.iter().filter_map(|&cell| manifest.locate(cell)).collect();
         let mut tiles: Vec<u32> = located.iter().map(|row| row.0).collect();
         tiles.sort_unstable();
@@ -107,7 +112,7 @@ impl<'a> ObsTable<'a> {
             let column = &self.schema.columns[n];
             let parts = self.tiles(n, &tiles)?;
             let array = gather(column, &parts, &rows, &self.dataset.limits)?;
-            let array = finish(column, array);
+            let array = finish(n, array);
             let nullable = column.kind != ObsKind::Category || *array.data_type() != column.arrow_type.arrow();
             fields.push(Field::new(*name, array.data_type().clone(), nullable));
             arrays.push(array);
@@ -223,7 +228,7 @@ fn gather(column: &ObsColumn, parts: &[ArrayRef], rows: &[(usize, usize)], limit
 }
 
 /// Codes as an Arrow dictionary; `None` for a column of another kind.
-fn dictionary(column: &ObsColumn, codes: &ArrayRef) -> Option<ArrayRef> {
+pub(super) fn dictionary(column: &ObsColumn, codes: &ArrayRef, vocabulary: &ArrayRef) -> Option<ArrayRef> {
     fn of<T: ArrowDictionaryKeyType + ArrowPrimitiveType<Native: Default + PartialOrd>>(
         codes: &ArrayRef,
         values: ArrayRef,
@@ -236,7 +241,7 @@ fn dictionary(column: &ObsColumn, codes: &ArrayRef) -> Option<ArrayRef> {
     if column.kind != ObsKind::Category {
         return None;
     }
-    let values = vocabulary(&column.categories);
+    let values = vocabulary.clone();
     match codes.data_type() {
         arrow_schema::DataType::Int8 => of::<Int8Type>(codes, values),
         arrow_schema::DataType::Int16 => of::<Int16Type>(codes, values),
@@ -245,7 +250,7 @@ fn dictionary(column: &ObsColumn, codes: &ArrayRef) -> Option<ArrayRef> {
 }
 
 /// Categories as an array of their common type, or of text.
-fn vocabulary(categories: &[Category]) -> ArrayRef {
+pub(super) fn vocabulary(categories: &[Category]) -> ArrayRef {
     fn all<'a, T>(categories: &'a [Category], get: impl Fn(&'a Category) -> Option<T>) -> Option<Vec<T>> {
         categories.iter().map(get).collect()
     }
