@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::Verdict;
@@ -29,6 +30,7 @@ Examples:
   tilekern decode counts -o counts.parquet        lists of genes and counts beside the table of cells; .arrow likewise
   tilekern decode tile.dct --cells 0..10 -o -     the first ten cells as text to standard output
   tilekern decode counts --columns source --json  digests in the order of the source's genes
+  tilekern decode counts --genes CD3E --cost      what that would read and decode
   tilekern decode counts --where 'n_umi > 500' --genes CD3E,MS4A1 --dtype u16 -o some.npy")]
 pub struct Args {
     #[command(flatten)]
@@ -49,6 +51,10 @@ pub struct Args {
     /// Numbers of an npy; a count that the type does not hold exactly is refused
     #[arg(long, value_name = "TYPE", default_value = "f32")]
     dtype: Dtype,
+
+    /// Tell what there is to be read and decoded for it, and do no more
+    #[arg(long, conflicts_with = "output")]
+    cost: bool,
 
     #[command(flatten)]
     choice: Choice,
@@ -79,11 +85,56 @@ struct Record<'a> {
     notes: Vec<String>,
 }
 
+/// What `--json` prints with `--cost`.
+#[derive(Serialize)]
+struct CostRecord {
+    n_cells: u64,
+    n_genes: u32,
+    tiles: u64,
+    chunks: u64,
+    bytes_read: u64,
+    nonzeros_decoded: u64,
+    nonzeros_at_most: u64,
+    result_bytes_at_most: u64,
+}
+
+fn tell_cost(selection: &Selection<'_>, console: &mut Console) -> Result<(), Stop> {
+    let cost = selection.cost()?;
+    selection.progress.finish_and_clear();
+    let record = CostRecord {
+        n_cells: selection.n_cells(),
+        n_genes: selection.n_genes(),
+        tiles: cost.tiles,
+        chunks: cost.chunks,
+        bytes_read: cost.bytes_read,
+        nonzeros_decoded: cost.nonzeros_decoded,
+        nonzeros_at_most: cost.nonzeros,
+        result_bytes_at_most: cost.result_bytes,
+    };
+    if console.json {
+        return console.record(&record);
+    }
+    let rows = [
+        ("cells", record.n_cells),
+        ("genes", record.n_genes.into()),
+        ("tiles to open", record.tiles),
+        ("chunks to decode", record.chunks),
+        ("bytes to read", record.bytes_read),
+        ("nonzeros to decode", record.nonzeros_decoded),
+        ("nonzeros kept, at most", record.nonzeros_at_most),
+        ("bytes of results, at most", record.result_bytes_at_most),
+    ];
+    rows.iter().try_for_each(|(name, n)| console.line(format_args!("{name:<26}{:>16}", HumanCount(*n).to_string())))
+}
+
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let format = args.format()?;
     let decoder = args.engine.decoder()?;
     let source = Source::open(&args.input, decoder.limits())?;
     let selection = Selection::new(&source, &args.choice, decoder, console)?;
+    if args.cost {
+        return tell_cost(&selection, console).map(|()| Verdict::Sound);
+    }
     let Some(path) = args.output.as_deref().filter(|path| *path != Path::new(STDIO)) else {
         return output::to_stdout(format, &selection, console).map(|()| Verdict::Sound);
     };

@@ -74,8 +74,10 @@ fn text(path: &Path) -> String {
 
 /// What to do about damage, where the library's message only says what is wrong.
 fn advice(error: &Error) -> Option<&'static str> {
-    let asked_for =
-        matches!(error.part(), Part::Cells | Part::Kernels | Part::Option(_) | Part::Buffer(_) | Part::Filter);
+    let asked_for = matches!(
+        error.part(),
+        Part::Cells | Part::Genes | Part::Kernels | Part::Option(_) | Part::Buffer(_) | Part::Filter
+    );
     match error.kind() {
         _ if asked_for => None,
         ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path; inside a dataset, fetch the file again"),

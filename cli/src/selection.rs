@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
-use tilekern::deltacel::dataset::{Dataset, Reader, TileBuffer};
+use tilekern::deltacel::dataset::{Cost, Dataset, GeneColumns, GeneOrder, Reader, TileBuffer};
 use tilekern::deltacel::{Csr, Decoder, Tile};
 
 use crate::console::Console;
@@ -17,7 +17,6 @@ use crate::fault::{Fault, Stop};
 use crate::options::CellRange;
 use crate::source::Source;
 pub use cells::Piece;
-pub use genes::Columns;
 
 /// Which cells and genes.
 #[derive(clap::Args, Debug, Default)]
@@ -34,7 +33,7 @@ pub struct Choice {
     #[arg(long = "where", value_name = "FILTER")]
     filter: Option<String>,
 
-    /// Only these genes, between commas: by name, by an id of the table of genes, or by number from 0
+    /// Only these genes, between commas: all by name, or all by an id of the table of genes, or all by number from 0
     #[arg(long, value_name = "GENES", value_delimiter = ',')]
     genes: Vec<String>,
 
@@ -42,19 +41,31 @@ pub struct Choice {
     #[arg(long, value_name = "FILE", conflicts_with = "genes")]
     genes_file: Option<PathBuf>,
 
-    /// Order of the columns: as they are stored, or as they stood in the source
-    #[arg(long, value_name = "ORDER", default_value = "output")]
+    /// Order of the columns
+    #[arg(long, value_name = "ORDER", default_value = "given")]
     columns: Order,
 }
 
 /// The order of columns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Order {
-    /// As they are stored, mostly by decreasing counts
+    /// As --genes gives them; without it as they are stored
     #[default]
+    Given,
+    /// As they are stored, mostly by decreasing counts
     Output,
     /// As they stood in the source, which gene_order.npy says
     Source,
+}
+
+impl From<Order> for GeneOrder {
+    fn from(order: Order) -> GeneOrder {
+        match order {
+            Order::Given => GeneOrder::Given,
+            Order::Output => GeneOrder::Output,
+            Order::Source => GeneOrder::Source,
+        }
+    }
 }
 
 /// Cells and genes of a source that are to be decoded, a piece of them at a time.
@@ -65,8 +76,10 @@ pub struct Selection<'a> {
     pieces: Vec<Piece>,
     n_cells: u64,
     /// None where the columns are those that are stored.
-    columns: Option<Columns>,
+    columns: Option<GeneColumns>,
     n_genes: u32,
+    /// Whether every stored gene is among the columns.
+    keeps_all: bool,
 }
 
 /// Rows that were decoded.
@@ -99,14 +112,16 @@ impl<'a> Selection<'a> {
     ) -> Result<Selection<'a>, Stop> {
         let (n_cells, n_genes) = source.shape()?;
         let runs = cells::chosen(source, choice, n_cells, decoder.limits())?;
-        let columns = Columns::chosen(source, choice, n_genes, decoder.limits())?;
+        let columns = genes::chosen(source, choice, decoder.limits())?;
         let tile_size = source.dataset().map_or(n_cells, |dataset| dataset.manifest().tile_size());
         Ok(Selection {
             source,
             progress: console.progress(0, "decoding"),
             n_cells: runs.iter().map(|run| run.end - run.start).fold(0, u64::saturating_add),
             pieces: cells::pieces(&runs, tile_size),
-            n_genes: columns.as_ref().map_or(n_genes, Columns::len),
+            // They are distinct.
+            n_genes: columns.as_ref().map_or(n_genes, |columns| u32::try_from(columns.len()).unwrap_or(n_genes)),
+            keeps_all: columns.as_ref().is_none_or(|columns| columns.len() == n_genes as usize),
             columns,
             decoder,
         })
@@ -134,44 +149,73 @@ impl<'a> Selection<'a> {
 
     /// The stored gene that a column is.
     pub fn stored(&self, column: u32) -> u32 {
-        self.columns.as_ref().map_or(column, |columns| columns.stored(column))
+        self.columns.as_ref().map_or(column, |columns| columns.genes()[column as usize])
     }
 
     /// Decodes pieces. Each thread has its own.
-    pub fn worker(&self) -> Worker<'_> {
-        Worker {
+    pub fn worker(&self) -> Result<Worker<'_>, Stop> {
+        Ok(Worker {
             selection: self,
-            reader: self.source.dataset().map(|dataset| dataset.reader(&self.decoder)),
+            reader: self.source.dataset().map(|dataset| self.reader(dataset)).transpose()?,
             buffer: TileBuffer::new(),
             csr: Csr::new(),
             indptr: Vec::new(),
             indices: Vec::new(),
             values: Vec::new(),
-            row: Vec::new(),
+        })
+    }
+
+    fn reader<'b>(&'b self, dataset: &'b Dataset) -> Result<Reader<'b, i32>, Stop> {
+        let reader = dataset.reader(&self.decoder);
+        match &self.columns {
+            Some(columns) => Ok(reader.genes(columns)?),
+            None => Ok(reader),
         }
+    }
+
+    /// What it takes to decode all, which little is read for.
+    pub fn cost(&self) -> Result<Cost, Stop> {
+        let Some(dataset) = self.source.dataset() else {
+            let why = "is a tile, which is read whole: only a dataset tells what a part of it costs";
+            return Err(Fault::new("unsupported", self.source.path(), why).into());
+        };
+        let reader = self.reader(dataset)?;
+        let mut sum = Cost::default();
+        self.pass(|piece| {
+            let cost = reader.cost(piece.cells()).map_err(|error| Fault::of(error, self.source.path()))?;
+            sum.cells += cost.cells;
+            sum.tiles += cost.tiles;
+            sum.chunks += cost.chunks;
+            sum.bytes_read += cost.bytes_read;
+            sum.nonzeros_decoded += cost.nonzeros_decoded;
+            sum.nonzeros += cost.nonzeros;
+            sum.result_bytes += cost.result_bytes;
+            Ok(())
+        })?;
+        Ok(sum)
     }
 
     /// Hands over the rows of the pieces, one after the other.
     pub fn each(&self, mut visit: impl FnMut(&Piece, Rows<'_>) -> Result<(), Stop>) -> Result<(), Stop> {
-        let mut worker = self.worker();
+        let mut worker = self.worker()?;
         self.pass(|piece| visit(piece, worker.decode(piece, true)?))
     }
 
     /// As [`Selection::each`], without the counts.
     pub fn each_indices(&self, mut visit: impl FnMut(&[i32]) -> Result<(), Stop>) -> Result<(), Stop> {
-        let mut worker = self.worker();
+        let mut worker = self.worker()?;
         self.pass(|piece| visit(worker.decode(piece, false)?.indices))
     }
 
     /// Hands over the number of nonzeros of each row, piece by piece.
     pub fn each_length(&self, mut visit: impl FnMut(&[u64]) -> Result<(), Stop>) -> Result<(), Stop> {
-        let mut worker = self.worker();
+        let mut worker = self.worker()?;
         self.pass(|piece| visit(&worker.lengths(piece)?))
     }
 
     /// The nonzeros of all of them.
     pub fn nnz(&self) -> Result<u64, Stop> {
-        let mut worker = self.worker();
+        let mut worker = self.worker()?;
         let mut nnz = 0;
         self.pass(|piece| {
             nnz += match self.stated(piece) {
@@ -195,13 +239,9 @@ impl<'a> Selection<'a> {
     /// The nonzeros of a piece that is a whole tile, as the manifest states them.
     fn stated(&self, piece: &Piece) -> Option<u64> {
         let manifest = self.source.dataset()?.manifest();
-        let run = piece.run().filter(|_| self.keeps_all())?;
+        let run = piece.run().filter(|_| self.keeps_all)?;
         let (tile, row) = manifest.locate(run.start)?;
         (row == 0 && run.end - run.start == manifest.tile_cells(tile)).then(|| manifest.tile_nnz()[tile as usize])
-    }
-
-    fn keeps_all(&self) -> bool {
-        self.columns.as_ref().is_none_or(Columns::keeps_all)
     }
 }
 
@@ -215,13 +255,13 @@ pub struct Worker<'a> {
     indptr: Vec<i64>,
     indices: Vec<i32>,
     values: Vec<i32>,
-    row: Vec<u64>,
 }
 
 impl Worker<'_> {
     /// The rows of a piece, without counts unless they are asked for.
     pub fn decode(&mut self, piece: &Piece, counts: bool) -> Result<Rows<'_>, Stop> {
         let Selection { source, decoder, columns, .. } = self.selection;
+        let columns = columns.is_some();
         let fault = |error| Fault::of(error, source.path());
         // Of a tile all rows between the first and the last one, which are picked out of them then.
         let mut picked = None;
@@ -233,7 +273,7 @@ impl Worker<'_> {
                 picked = piece.run().is_none().then(|| piece.span().start);
             }
             Source::Dataset(_, dataset) => match (piece.run(), &self.reader) {
-                (Some(run), _) if !counts && one_tile(dataset, &run).is_some() => {
+                (Some(run), _) if !counts && !columns && one_tile(dataset, &run).is_some() => {
                     let n = one_tile(dataset, &run).unwrap_or(0);
                     let tile = dataset.tile(n, &mut self.buffer)?;
                     let cells = local(&run, u64::from(n) * dataset.manifest().tile_size());
@@ -248,27 +288,17 @@ impl Worker<'_> {
             },
         }
         let whole = Rows { indptr: self.csr.indptr(), indices: self.csr.indices(), values: self.csr.values() };
-        if picked.is_none() && columns.is_none() {
-            return Ok(whole);
-        }
+        let Some(first) = picked else { return Ok(whole) };
         self.indptr.clear();
         self.indptr.push(0);
         self.indices.clear();
         self.values.clear();
         let all: Vec<_> = whole.each().collect();
-        let mut put = |(genes, counts): (&[i32], &[i32])| {
-            match columns {
-                Some(columns) => columns.put(genes, counts, &mut self.row, &mut self.indices, &mut self.values),
-                None => {
-                    self.indices.extend_from_slice(genes);
-                    self.values.extend_from_slice(counts);
-                }
-            }
+        for cell in piece.cells() {
+            let (genes, counts) = all[usize::try_from(cell - first).unwrap_or(usize::MAX)];
+            self.indices.extend_from_slice(genes);
+            self.values.extend_from_slice(counts);
             self.indptr.push(i64::try_from(self.indices.len()).unwrap_or(i64::MAX));
-        };
-        match picked {
-            None => all.into_iter().for_each(&mut put),
-            Some(first) => piece.cells().for_each(|cell| put(all[usize::try_from(cell - first).unwrap_or(usize::MAX)])),
         }
         Ok(Rows { indptr: &self.indptr, indices: &self.indices, values: &self.values })
     }
@@ -278,12 +308,13 @@ impl Worker<'_> {
         let of = |tile: &Tile<'_>, cells: Range<usize>| {
             cells.map(|cell| (tile.indptr(cell + 1) - tile.indptr(cell)).unsigned_abs()).collect()
         };
-        match (self.selection.source, piece.run().filter(|_| self.selection.keeps_all())) {
+        match (self.selection.source, piece.run().filter(|_| self.selection.keeps_all)) {
             (Source::Tile(path, bytes), Some(run)) => {
                 let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
                 Ok(of(&tile, local(&run, 0)))
             }
-            (Source::Dataset(_, dataset), Some(run)) if let Some(n) = one_tile(dataset, &run) => {
+            (Source::Dataset(_, dataset), Some(run)) if one_tile(dataset, &run).is_some() => {
+                let n = one_tile(dataset, &run).unwrap_or(0);
                 let first = u64::from(n) * dataset.manifest().tile_size();
                 Ok(of(&dataset.tile(n, &mut self.buffer)?, local(&run, first)))
             }

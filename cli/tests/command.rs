@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::{command, names, tile, tilekern, tilekern_with};
 use tempfile::tempdir;
 
-const READERS: [&str; 4] = ["info", "verify", "decode", "trace"];
+const READERS: [&str; 6] = ["info", "head", "stats", "verify", "decode", "trace"];
 
 #[test]
 fn sound_tiles_are_0_and_say_so_on_stdout() {
@@ -71,7 +71,7 @@ fn data_faults_are_1_with_an_error() {
             let told = if verb == "verify" { &run.stdout } else { &run.stderr };
             let line = told.lines().find(|line| line.contains(path.to_str().unwrap()));
             assert!(line.is_some_and(|line| line.ends_with(&format!("[{kind}]"))), "{verb} {path:?}: {run:?}");
-            if verb == "info" || verb == "decode" {
+            if verb != "verify" && verb != "trace" {
                 assert_eq!(run.stdout, "", "{verb} {path:?}: {run:?}");
             }
         }
@@ -103,7 +103,18 @@ fn wrong_usage_is_2() {
         &["decode", path, "--threads", "-1"],
         &["decode", path, "--threads", "many"],
         &["decode", path, "--max-output", "1.5G"],
-        &["decode", path, "--cells", "5"],
+        &["decode", path, "--cells", "5-7"],
+        &["decode", path, "--cells", "5", "--cells-file", "x"],
+        &["decode", path, "--genes", "1", "--genes-file", "x"],
+        &["decode", path, "--to", "npy"],
+        &["decode", path, "--to", "parquet", "-o", "-"],
+        &["decode", path, "--dtype", "f64", "-o", "a.npy"],
+        &["decode", path, "--cost", "-o", "a.npy"],
+        &["head", path, "-n", "-1"],
+        &["stats", path, "--per", "gene"],
+        &["stats", path, "-o", "a.svg", "--per", "gene"],
+        &["stats", path, "-o", "a.tsv"],
+        &["stats", path, "-o", "a.png"],
         &["decode", path, "--cells", "5..2"],
         &["decode", path, "--format", "csv"],
         &["decode", path, "--format", "npz"],

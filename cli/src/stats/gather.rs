@@ -66,7 +66,8 @@ pub fn all(
         );
         return Err(Fault::new("limit_exceeded", selection.source.path(), message).into());
     }
-    let mut workers: Vec<_> = (0..threads).map(|_| (selection.worker(), Gathered::new(selection.n_genes()))).collect();
+    let worker = |_| Ok((selection.worker()?, Gathered::new(selection.n_genes())));
+    let mut workers = (0..threads).map(worker).collect::<Result<Vec<_>, Stop>>()?;
     selection.progress.inc_length(pieces.len() as u64);
     for wave in pieces.chunks(threads) {
         let done: Vec<Result<Vec<Count>, Stop>> = thread::scope(|scope| {
