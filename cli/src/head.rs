@@ -113,9 +113,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
                 pairs.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
             }
             pairs.truncate(args.top);
-            let gene = |(gene, count): (i32, i32)| {
-                let gene = gene.unsigned_abs();
-                Gene { gene, name: names.as_ref().and_then(|names| names.get(gene as usize).cloned()), count }
+            let gene = |(column, count): (i32, i32)| {
+                let column = column.unsigned_abs();
+                let name = names.as_ref().and_then(|names| names.get(column as usize).cloned());
+                Gene { gene: selection.stored(column), name, count }
             };
             let value = |(column, get): (&String, &tilekern::deltacel::dataset::obs::Getter<'_>)| Known {
                 column: column.clone(),

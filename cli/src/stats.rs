@@ -142,7 +142,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         _ => (gather::all(&selection, |_, _| Ok(()))?, None),
     };
     selection.progress.finish_and_clear();
-    let record = record(&source, &selection, &gathered, names.as_deref());
+    let path = source.path().to_string_lossy();
+    let record = record(&path, &selection, &gathered, names.as_deref());
     match target {
         Some(Target::Table(path, Per::Gene, separator)) => {
             bytes = Some(tabular::genes(path, separator, &gathered, &selection, names.as_deref())?);
@@ -162,12 +163,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     Ok(Verdict::Sound)
 }
 
-fn record<'a>(
-    source: &'a Source,
-    selection: &Selection<'_>,
-    gathered: &Gathered,
-    names: Option<&[String]>,
-) -> Record<'a> {
+fn record<'a>(path: &'a str, selection: &Selection<'_>, gathered: &Gathered, names: Option<&[String]>) -> Record<'a> {
     let (n_cells, n_genes) = (selection.n_cells(), selection.n_genes());
     let (per_gene_nnz, per_gene_sum) = gathered.tally_genes();
     let nnz: u64 = gathered.genes.iter().map(|gene| gene.nonzeros).sum();
@@ -175,15 +171,15 @@ fn record<'a>(
     let mut order: Vec<u32> = (0..n_genes).collect();
     let total = |gene: &u32| gathered.genes[*gene as usize];
     order.sort_by_key(|gene| std::cmp::Reverse(total(gene).total));
-    let top = order.into_iter().take(TOP).filter(|gene| total(gene).nonzeros > 0).map(|gene| TopGene {
-        gene,
-        name: names.and_then(|names| names.get(gene as usize).cloned()),
-        nonzeros: total(&gene).nonzeros,
-        total: total(&gene).total,
+    let top = order.into_iter().take(TOP).filter(|column| total(column).nonzeros > 0).map(|column| TopGene {
+        gene: selection.stored(column),
+        name: names.and_then(|names| names.get(column as usize).cloned()),
+        nonzeros: total(&column).nonzeros,
+        total: total(&column).total,
     });
     Record {
-        path: "",
-        kind: source.kind(),
+        path,
+        kind: selection.source.kind(),
         n_cells,
         n_genes,
         nnz,

@@ -271,10 +271,32 @@ fn a_full_disk_is_an_error() {
     let path = folder.path().join("a.dct");
     tile(&path, 5_000, 40);
     let path = path.to_str().unwrap();
-    let run = tilekern(["decode", path, "--format", "mtx", "-o", "/dev/full", "--json"]);
-    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"io".into()), "{run:?}");
+    for format in ["mtx", "npy", "arrow", "parquet"] {
+        let run = tilekern(["decode", path, "--to", format, "-o", "/dev/full", "--json"]);
+        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"io".into()), "{format}: {run:?}");
+    }
+    // A file that cannot grow: what was begun is removed.
+    for name in ["a.mtx", "a.mtx.gz", "a.npz", "a.npy", "a.arrow", "a.parquet", "a.h5ad"] {
+        let output = folder.path().join(name);
+        let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" decode \"$1\" -o \"$2\" --json";
+        let run = std::process::Command::new("sh")
+            .args(["-c", script, env!("CARGO_BIN_EXE_tilekern"), path, output.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!((run.status.code(), &told["error"]["kind"]), (Some(1), &"io".into()), "{name}: {told}");
+        assert_eq!(names(folder.path()), ["a.dct"], "{name}");
+    }
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    for case in [&["decode", path][..], &["decode", path, "-o", "-"], &["info", path, "--json"], &["verify", path]] {
+    let cases: [&[&str]; 6] = [
+        &["decode", path],
+        &["decode", path, "-o", "-"],
+        &["info", path, "--json"],
+        &["verify", path],
+        &["head", path],
+        &["stats", path, "--json"],
+    ];
+    for case in cases {
         let output = command().args(case).stdout(full()).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{case:?}: {told}");
@@ -287,7 +309,8 @@ fn a_full_disk_is_an_error() {
 fn an_interrupt_leaves_nothing_half_written() {
     let folder = tempdir().unwrap();
     tile(&folder.path().join("a.dct"), 40_000, 100);
-    let cases: [(&str, &str, &[&str]); 3] = [
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("-INT", "out.parquet", &["decode", "a.dct", "-o", "out.parquet"]),
         ("-INT", "out.mtx.gz", &["decode", "a.dct", "-o", "out.mtx.gz"]),
         ("-TERM", "out.mtx", &["decode", "a.dct", "-o", "out.mtx"]),
         ("-INT", "out", &["sample", "out", "--tile-size", "300", "--profile", "small"]),

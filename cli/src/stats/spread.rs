@@ -87,7 +87,8 @@ fn histogram(sorted: &[(u64, u64)], n: u64) -> Vec<Bin> {
     let at = |percent| quantile(sorted, n, percent).map_or(0, |quantile| quantile.value);
     let mut bins: Vec<Bin> = Vec::new();
     if most / 30 <= at(25) {
-        let width = nice((most - least) / BINS + 1);
+        // A few very large numbers do not decide how fine the others are shown.
+        let width = nice((at(99) - least) / BINS + 1).max(nice((most - least) / (3 * BINS) + 1));
         let mut from = least / width * width;
         loop {
             let to = from.saturating_add(width - 1);
