@@ -54,7 +54,7 @@ enum Order {
     Given,
     /// As they are stored, mostly by decreasing counts
     Output,
-    /// As they stood in the source, which gene_order.npy says
+    /// As they stood in the source, which gene_order.npy says; columns of the source that are not there leave no gap
     Source,
 }
 

@@ -146,7 +146,7 @@ impl Writer<'_> {
                 if index.name.starts_with("__index_level_") {
                     INDEX.clone_into(&mut index.name);
                 }
-                index.as_text()?
+                index.into_text()?
             }
             None => {
                 let names = names(selection)?;
@@ -385,7 +385,7 @@ impl<'a> Column<'a> {
     }
 
     /// The same with its values as text, as an index must be.
-    fn as_text(mut self) -> Result<Column<'a>, Stop> {
+    fn into_text(mut self) -> Result<Column<'a>, Stop> {
         let mut texts: Vec<String> = Vec::new();
         (self.pieces)(&mut |array| {
             let get = getter(&**array);

@@ -105,7 +105,7 @@ fn short(n: u64) -> String {
     let units = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1000, "k")];
     match units.into_iter().find(|(unit, _)| n >= *unit) {
         None => n.to_string(),
-        Some((unit, name)) if n % unit == 0 => format!("{}{name}", n / unit),
+        Some((unit, name)) if n.is_multiple_of(unit) => format!("{}{name}", n / unit),
         Some((unit, name)) => format!("{:.1}{name}", n as f64 / unit as f64),
     }
 }
@@ -175,7 +175,7 @@ fn ranks(out: &mut String, x: f64, gathered: &Gathered) {
     let mut points = String::new();
     let mut next = 0.0;
     for (rank, total) in (1..).zip(&totals) {
-        let across = f64::from(rank as u32).log10();
+        let across = (rank as f64).log10();
         // As many points as the eye can tell apart, and the last one.
         if across >= next || rank == totals.len() {
             let (x, y) = (plot_width * across / wide, plot_height * (1.0 - (*total as f64).log10() / high));
