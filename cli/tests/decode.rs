@@ -421,6 +421,41 @@ fn names_steer_no_terminal() {
     assert!(fs::read_to_string(&table).unwrap().lines().all(|line| line.split('\t').count() == 4));
 }
 
+/// The reader of AnnData files, which is another library than the writer, finds the same matrix.
+#[cfg(feature = "h5ad")]
+#[test]
+fn an_h5ad_converts_back() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let size = ["--cells", "300", "--genes", "500", "--tile-size", "64", "--profile", "quick"];
+    let [sample, h5ad, back] = ["sample", "a.h5ad", "back"].map(path);
+    assert_eq!(tilekern(["sample", &sample].iter().chain(&size)).code, Some(0));
+    assert_eq!(tilekern(["decode", &sample, "-o", &h5ad]).code, Some(0));
+    assert_eq!(tilekern(["convert", &h5ad, &back, "--tile-size", "100"]).code, Some(0));
+    let [expected, found] = [vec!["decode", &sample, "--json"], vec!["decode", &back, "--columns", "source", "--json"]]
+        .map(|arguments| tilekern(arguments).json());
+    assert_eq!(found, expected);
+    let name = |path: &str| tilekern(["stats", path, "--json"]).json()["top_genes"][0]["name"].clone();
+    assert_eq!(name(&back), name(&sample));
+    assert!(tilekern(["obs", &back, "_index", "--cells", "299"]).stdout.ends_with("299\t299\n"));
+}
+
+/// A text that HDF5 would end early is refused, and other formats have it whole.
+#[test]
+fn zero_characters() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("zero");
+    let mut writer = Writer::builder(1).var_names(["a\0b"]).create(&path).unwrap();
+    writer.push(&CsrView { n_genes: 1, indptr: &[0, 1], indices: &[0], values: &[1] }).unwrap();
+    writer.finish().unwrap();
+    for (name, code) in [("a.h5ad", 1), ("a.arrow", 0)] {
+        let output = folder.path().join(name);
+        let run = tilekern(["decode", text(&path), "-o", text(&output)]);
+        assert_eq!((run.code, output.exists()), (Some(code), code == 0), "{run:?}");
+        assert_eq!(run.stderr.contains("\\0b\" has a zero character"), code == 1, "{run:?}");
+    }
+}
+
 /// Memory is that of a tile, not of the dataset.
 #[cfg(target_os = "linux")]
 #[test]

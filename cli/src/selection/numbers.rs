@@ -63,8 +63,8 @@ fn npy(bytes: &[u8]) -> Result<Numbers, String> {
     let version = bytes.get(MAGIC.len()).ok_or_else(damaged)?;
     let wide = if *version == 1 { 2 } else { 4 };
     let len = bytes.get(8..8 + wide).ok_or_else(damaged)?;
-    let len = len.iter().rev().fold(0, |len, &byte| len << 8 | usize::from(byte));
-    let data = 8 + wide + len;
+    let len = len.iter().rev().fold(0usize, |len, &byte| len << 8 | usize::from(byte));
+    let data = len.saturating_add(8 + wide);
     let header = bytes.get(8 + wide..data).and_then(|header| std::str::from_utf8(header).ok()).ok_or_else(damaged)?;
     let value = |key: &str| Some(header.split_once(&format!("'{key}':"))?.1.trim_start());
     let quoted = value("descr").and_then(|text| text.strip_prefix('\'')?.split('\'').next());

@@ -107,12 +107,14 @@ pub fn odd_names(path: &Path) -> String {
         ObsColumn::plain(&hostile, ObsType::String),
         ObsColumn::category("gene", [Category::from(hostile.as_str())]),
         ObsColumn::plain("a/b", ObsType::Bool),
+        ObsColumn::plain("a_b", ObsType::Bool),
     ];
     let schema = ObsSchema { columns };
     let arrays: Vec<ArrayRef> = vec![
         Arc::new(StringArray::from(vec![hostile.as_str()])),
         Arc::new(Int8Array::from(vec![0])),
         Arc::new(BooleanArray::from(vec![true])),
+        Arc::new(BooleanArray::from(vec![false])),
     ];
     let rows = RecordBatch::try_new(Arc::new(schema.arrow()), arrays).expect("the schema's columns");
     let long = "\u{e9}".repeat(500_000);
