@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::fault::Stop;
+use crate::text::plain;
 
 /// How a verb talks.
 pub struct Console {
@@ -30,8 +31,8 @@ impl Console {
 
     /// Writes a result as JSON, one line.
     pub fn record(&mut self, record: &impl Serialize) -> Result<(), Stop> {
-        serde_json::to_writer(&mut self.out, record).map_err(|e| stdout_failed(e.into()))?;
-        self.line("")
+        let text = serde_json::to_string(record).map_err(|e| stdout_failed(e.into()))?;
+        self.line(plain(&text))
     }
 
     /// Hands on what is buffered.
@@ -65,7 +66,7 @@ impl Console {
 
 /// Writes a line to standard error. Nobody may be reading: that is no failure.
 pub fn say(message: impl Display) {
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = writeln!(io::stderr(), "{}", plain(&message.to_string()));
 }
 
 /// A failed write to standard output.

@@ -6,6 +6,8 @@ use std::{fmt, io};
 use serde::Serialize;
 use tilekern::{Error, ErrorKind, Part};
 
+use crate::text::plain;
+
 /// One fault. Its `Display` is one line; as JSON it is the `error` object of every verb.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fault {
@@ -53,15 +55,15 @@ impl From<Error> for Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(path) = &self.path {
-            write!(f, "{path}: ")?;
+            write!(f, "{}: ", plain(path))?;
         }
         match (&self.part, self.offset) {
-            (Some(part), Some(offset)) => write!(f, "{part} at byte {offset}: ")?,
-            (Some(part), None) => write!(f, "{part}: ")?,
+            (Some(part), Some(offset)) => write!(f, "{} at byte {offset}: ", plain(part))?,
+            (Some(part), None) => write!(f, "{}: ", plain(part))?,
             (None, Some(offset)) => write!(f, "byte {offset}: ")?,
             (None, None) => {}
         }
-        write!(f, "{} [{}]", self.message, self.kind)
+        write!(f, "{} [{}]", plain(&self.message), self.kind)
     }
 }
 
@@ -72,8 +74,10 @@ fn text(path: &Path) -> String {
 
 /// What to do about damage, where the library's message only says what is wrong.
 fn advice(error: &Error) -> Option<&'static str> {
-    let asked_for =
-        matches!(error.part(), Part::Cells | Part::Kernels | Part::Option(_) | Part::Buffer(_) | Part::Filter);
+    let asked_for = matches!(
+        error.part(),
+        Part::Cells | Part::Genes | Part::Kernels | Part::Option(_) | Part::Buffer(_) | Part::Filter
+    );
     match error.kind() {
         _ if asked_for => None,
         ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path; inside a dataset, fetch the file again"),
@@ -109,15 +113,6 @@ impl Stop {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Stop::ClosedPipe,
             _ => Error::io(error, path).into(),
-        }
-    }
-
-    /// Names the file in which a fault lies, unless one is named already.
-    #[must_use]
-    pub fn in_path(self, path: &Path) -> Stop {
-        match self {
-            Stop::Fault(fault @ Fault { path: None, .. }) => Stop::Fault(Fault { path: Some(text(path)), ..fault }),
-            other => other,
         }
     }
 }

@@ -3,12 +3,12 @@
 use indicatif::HumanCount;
 use serde::Serialize;
 use tilekern::deltacel::dataset::{Dataset, TileBuffer};
-use tilekern::deltacel::{ChunkOutline, Header, Outline};
+use tilekern::deltacel::{ChunkOutline, Header, Outline, Tile};
 use tilekern::{Limits, Stream};
 
 use crate::Verdict;
 use crate::console::Console;
-use crate::fault::Stop;
+use crate::fault::{Fault, Stop};
 use crate::obs::ColumnRecord;
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
@@ -214,12 +214,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         tiles: None,
     };
     match &source {
-        Source::Tile(..) => source.each_tile(&(0..n_cells), |tile, _| {
+        Source::Tile(path, bytes) => {
+            let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
             let chunks = chunks(&tile.outline());
             record.totals = Totals::of(tile.header(), &chunks);
             record.chunks = Some(chunks);
-            Ok(())
-        })?,
+        }
         Source::Dataset(_, dataset) => {
             let manifest = dataset.manifest();
             record.encoder = Some(EncoderRecord { n_chunks: manifest.n_chunks(), zstd_level: manifest.zstd_level() });

@@ -1,5 +1,6 @@
-//! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `source`, `table`
-//! and `target`. No format is read here: that is the library's work.
+//! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `selection`, `source`,
+//! `table`, `target` and `text`. `output` has a file for each format that is written. No format is read here: that is the
+//! library's work.
 
 // Numbers from outside are converted with a check, never cut.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
@@ -11,14 +12,19 @@ mod convert;
 mod decode;
 mod demo;
 mod fault;
+mod head;
 mod info;
 mod man;
 mod obs;
 mod options;
+mod output;
 mod sample;
+mod selection;
 mod source;
+mod stats;
 mod table;
 mod target;
+mod text;
 mod trace;
 mod verify;
 
@@ -64,6 +70,8 @@ Examples:
   tilekern convert matrix/ counts           make a dataset of a 10x folder
   tilekern sample counts --cells 1000       make a dataset of simulated counts
   tilekern info counts                      what it is, how large, how it is cut
+  tilekern head counts                      its first cells
+  tilekern stats counts                     how counts are spread over cells and genes
   tilekern verify counts                    check every byte of it
   tilekern decode counts -o counts.npz      to scipy's CSR
   tilekern obs counts                       what is known of each cell, where it has that";
@@ -71,6 +79,8 @@ Examples:
 #[derive(Subcommand, Debug)]
 enum Verb {
     Info(info::Args),
+    Head(head::Args),
+    Stats(stats::Args),
     Verify(verify::Args),
     Decode(decode::Args),
     Convert(convert::Args),
@@ -87,6 +97,8 @@ impl Verb {
     fn run(self, console: &mut Console) -> Result<Verdict, Stop> {
         match self {
             Verb::Info(args) => info::run(&args, console),
+            Verb::Head(args) => head::run(&args, console),
+            Verb::Stats(args) => stats::run(&args, console),
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Convert(args) => convert::run(&args, console),

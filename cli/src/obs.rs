@@ -15,6 +15,7 @@ use crate::fault::{Fault, Stop};
 use crate::options::CellRange;
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
+use crate::text::{json, shown};
 
 /// Print the table of cells: its columns, or values of some of them
 ///
@@ -232,37 +233,5 @@ fn values(
     match console.json {
         true => console.record(&ValuesRecord { path, n_cells: all.len() as u64, cells: all, columns }),
         false => Ok(()),
-    }
-}
-
-/// A value between tabs.
-fn shown(value: Value<'_>) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) if !text.is_empty() && !text.contains(|c: char| c == '"' || c.is_control()) => {
-            text.to_owned()
-        }
-        value => match json(value) {
-            // Words for numbers that JSON has not.
-            serde_json::Value::String(word) if !matches!(value, Value::String(_)) => word,
-            other => other.to_string(),
-        },
-    }
-}
-
-fn json(value: Value<'_>) -> serde_json::Value {
-    match value {
-        Value::Null => serde_json::Value::Null,
-        Value::Bool(value) => value.into(),
-        // What is stored has 64 bits.
-        Value::Int(value) => match (u64::try_from(value), i64::try_from(value)) {
-            (Ok(value), _) => value.into(),
-            (_, Ok(value)) => value.into(),
-            _ => value.to_string().into(),
-        },
-        Value::Float(value) if value.is_nan() => "NaN".into(),
-        Value::Float(value) if value.is_infinite() => if value > 0.0 { "Infinity" } else { "-Infinity" }.into(),
-        Value::Float(value) => value.into(),
-        Value::String(text) => text.into(),
     }
 }

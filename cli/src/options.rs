@@ -77,7 +77,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "more bytes than there are".to_owned())
 }
 
-/// A half-open range of cells: `A..B`, where A may be left out for the first and B for the end.
+/// A half-open range of cells: `A..B`, where A may be left out for the first and B for the end; `A` is one cell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CellRange {
     start: u64,
@@ -110,8 +110,11 @@ impl std::str::FromStr for CellRange {
 
     fn from_str(text: &str) -> Result<CellRange, String> {
         let how = "write A..B for the cells from A up to, but without, B: 0..100";
-        let (start, end) = text.split_once("..").ok_or(how)?;
         let number = |text: &str| text.parse::<u64>().map_err(|_| how.to_owned());
+        let Some((start, end)) = text.split_once("..") else {
+            let cell = number(text)?;
+            return Ok(CellRange { start: cell, end: cell.checked_add(1) });
+        };
         let start = if start.is_empty() { 0 } else { number(start)? };
         let end = if end.is_empty() { None } else { Some(number(end)?) };
         if end.is_some_and(|end| end < start) {
@@ -149,9 +152,11 @@ mod tests {
         assert_eq!(within("5..5", 5), Ok(Some(5..5)));
         assert_eq!(within("2..", 5), Ok(Some(2..5)));
         assert_eq!(within("..", 0), Ok(Some(0..0)));
+        assert_eq!(within("4", 5), Ok(Some(4..5)));
+        assert_eq!(within("5", 5), Ok(None));
         assert_eq!(within("2..6", 5), Ok(None));
         assert_eq!(within("6..", 5), Ok(None));
-        for text in ["", "3", "5..2", "a..b", "1..=2", "-1..2"] {
+        for text in ["", "x", "5..2", "a..b", "1..=2", "-1..2"] {
             assert!(text.parse::<CellRange>().is_err(), "{text}");
         }
     }

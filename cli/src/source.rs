@@ -2,15 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use tilekern::deltacel::dataset::{Dataset, TileBuffer};
+use tilekern::deltacel::dataset::Dataset;
 use tilekern::deltacel::{MAGIC, Tile};
 use tilekern::{Error, ErrorKind, Limit, Limits, Part, Unsupported};
 
-use crate::fault::{Fault, Stop};
+use crate::fault::Fault;
 
 /// The PATH that means standard input or output.
 pub const STDIO: &str = "-";
@@ -149,46 +148,13 @@ impl Source {
         }
     }
 
-    /// Which tiles hold the cells of a range.
-    pub fn tiles_of(&self, cells: &Range<u64>) -> Range<u32> {
+    /// The dataset, if it is one.
+    pub fn dataset(&self) -> Option<&Dataset> {
         match self {
-            Source::Tile(..) => 0..1,
-            Source::Dataset(_, dataset) => {
-                let tile = |cell| dataset.manifest().locate(cell).map_or(dataset.n_tiles(), |(tile, _)| tile);
-                if cells.is_empty() { 0..0 } else { tile(cells.start)..tile(cells.end - 1) + 1 }
-            }
+            Source::Tile(..) => None,
+            Source::Dataset(_, dataset) => Some(dataset),
         }
     }
-
-    /// Opens the tiles that hold the cells of a range, one after the other, and hands each over with its cells that are
-    /// in the range, numbered within the tile.
-    pub fn each_tile(
-        &self,
-        cells: &Range<u64>,
-        mut visit: impl FnMut(&Tile<'_>, Range<usize>) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
-        match self {
-            Source::Tile(path, bytes) => {
-                let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
-                visit(&tile, local(cells, 0, &tile)).map_err(|stop| stop.in_path(path))
-            }
-            Source::Dataset(_, dataset) => {
-                let mut buffer = TileBuffer::new();
-                for n in self.tiles_of(cells) {
-                    let tile = dataset.tile(n, &mut buffer)?;
-                    let first = u64::from(n) * dataset.manifest().tile_size();
-                    visit(&tile, local(cells, first, &tile)).map_err(|stop| stop.in_path(&dataset.tile_path(n)))?;
-                }
-                Ok(())
-            }
-        }
-    }
-}
-
-/// The cells of a range which a tile has, numbered within the tile, whose first is `first`.
-fn local(cells: &Range<u64>, first: u64, tile: &Tile<'_>) -> Range<usize> {
-    let within = |cell: u64| usize::try_from(cell.saturating_sub(first)).unwrap_or(usize::MAX).min(tile.n_cells());
-    within(cells.start)..within(cells.end)
 }
 
 fn not_yet(path: &Path, format: Format) -> Fault {

@@ -9,27 +9,29 @@ pub enum Align {
 
 /// Rows under headings. Columns are as wide as their widest cell and two spaces apart.
 #[derive(Debug)]
-pub struct Table<const N: usize> {
-    align: [Align; N],
-    rows: Vec<[String; N]>,
+pub struct Table {
+    align: Vec<Align>,
+    rows: Vec<Vec<String>>,
 }
 
-impl<const N: usize> Table<N> {
-    pub fn new(columns: [(&str, Align); N]) -> Table<N> {
-        Table { align: columns.map(|(_, align)| align), rows: vec![columns.map(|(heading, _)| heading.to_owned())] }
+impl Table {
+    pub fn new<H: Into<String>>(columns: impl IntoIterator<Item = (H, Align)>) -> Table {
+        let (headings, align) = columns.into_iter().map(|(heading, align)| (heading.into(), align)).unzip();
+        Table { align, rows: vec![headings] }
     }
 
-    pub fn row(&mut self, cells: [String; N]) {
-        self.rows.push(cells);
+    /// Adds a row, which has a cell for each column.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
     }
 
     /// The lines, without line breaks.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: [usize; N] = std::array::from_fn(width);
+        let widths: Vec<usize> = (0..self.align.len()).map(width).collect();
         self.rows.iter().map(move |row| {
             let mut line = String::new();
-            for ((cell, width), align) in row.iter().zip(widths).zip(self.align) {
+            for ((cell, width), align) in row.iter().zip(&widths).zip(&self.align) {
                 if !line.is_empty() {
                     line.push_str("  ");
                 }

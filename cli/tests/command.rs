@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use support::{command, names, tile, tilekern, tilekern_with};
 use tempfile::tempdir;
 
-const READERS: [&str; 4] = ["info", "verify", "decode", "trace"];
+const READERS: [&str; 6] = ["info", "head", "stats", "verify", "decode", "trace"];
 
 #[test]
 fn sound_tiles_are_0_and_say_so_on_stdout() {
@@ -71,7 +71,7 @@ fn data_faults_are_1_with_an_error() {
             let told = if verb == "verify" { &run.stdout } else { &run.stderr };
             let line = told.lines().find(|line| line.contains(path.to_str().unwrap()));
             assert!(line.is_some_and(|line| line.ends_with(&format!("[{kind}]"))), "{verb} {path:?}: {run:?}");
-            if verb == "info" || verb == "decode" {
+            if verb != "verify" && verb != "trace" {
                 assert_eq!(run.stdout, "", "{verb} {path:?}: {run:?}");
             }
         }
@@ -103,7 +103,18 @@ fn wrong_usage_is_2() {
         &["decode", path, "--threads", "-1"],
         &["decode", path, "--threads", "many"],
         &["decode", path, "--max-output", "1.5G"],
-        &["decode", path, "--cells", "5"],
+        &["decode", path, "--cells", "5-7"],
+        &["decode", path, "--cells", "5", "--cells-file", "x"],
+        &["decode", path, "--genes", "1", "--genes-file", "x"],
+        &["decode", path, "--to", "npy"],
+        &["decode", path, "--to", "parquet", "-o", "-"],
+        &["decode", path, "--dtype", "f64", "-o", "a.npy"],
+        &["decode", path, "--cost", "-o", "a.npy"],
+        &["head", path, "-n", "-1"],
+        &["stats", path, "--per", "gene"],
+        &["stats", path, "-o", "a.svg", "--per", "gene"],
+        &["stats", path, "-o", "a.tsv"],
+        &["stats", path, "-o", "a.png"],
         &["decode", path, "--cells", "5..2"],
         &["decode", path, "--format", "csv"],
         &["decode", path, "--format", "npz"],
@@ -260,10 +271,32 @@ fn a_full_disk_is_an_error() {
     let path = folder.path().join("a.dct");
     tile(&path, 5_000, 40);
     let path = path.to_str().unwrap();
-    let run = tilekern(["decode", path, "--format", "mtx", "-o", "/dev/full", "--json"]);
-    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"io".into()), "{run:?}");
+    for format in ["mtx", "npy", "arrow", "parquet"] {
+        let run = tilekern(["decode", path, "--to", format, "-o", "/dev/full", "--json"]);
+        assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"io".into()), "{format}: {run:?}");
+    }
+    // A file that cannot grow: what was begun is removed.
+    for name in ["a.mtx", "a.mtx.gz", "a.npz", "a.npy", "a.arrow", "a.parquet", "a.h5ad"] {
+        let output = folder.path().join(name);
+        let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" decode \"$1\" -o \"$2\" --json";
+        let run = std::process::Command::new("sh")
+            .args(["-c", script, env!("CARGO_BIN_EXE_tilekern"), path, output.to_str().unwrap()])
+            .output()
+            .unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+        assert_eq!((run.status.code(), &told["error"]["kind"]), (Some(1), &"io".into()), "{name}: {told}");
+        assert_eq!(names(folder.path()), ["a.dct"], "{name}");
+    }
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    for case in [&["decode", path][..], &["decode", path, "-o", "-"], &["info", path, "--json"], &["verify", path]] {
+    let cases: [&[&str]; 6] = [
+        &["decode", path],
+        &["decode", path, "-o", "-"],
+        &["info", path, "--json"],
+        &["verify", path],
+        &["head", path],
+        &["stats", path, "--json"],
+    ];
+    for case in cases {
         let output = command().args(case).stdout(full()).output().unwrap();
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{case:?}: {told}");
@@ -276,7 +309,8 @@ fn a_full_disk_is_an_error() {
 fn an_interrupt_leaves_nothing_half_written() {
     let folder = tempdir().unwrap();
     tile(&folder.path().join("a.dct"), 40_000, 100);
-    let cases: [(&str, &str, &[&str]); 3] = [
+    let cases: [(&str, &str, &[&str]); 4] = [
+        ("-INT", "out.parquet", &["decode", "a.dct", "-o", "out.parquet"]),
         ("-INT", "out.mtx.gz", &["decode", "a.dct", "-o", "out.mtx.gz"]),
         ("-TERM", "out.mtx", &["decode", "a.dct", "-o", "out.mtx"]),
         ("-INT", "out", &["sample", "out", "--tile-size", "300", "--profile", "small"]),

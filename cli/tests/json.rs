@@ -103,6 +103,7 @@ fn every_verb_prints_what_is_documented() {
     fs::write(at("damaged.dct"), damaged).unwrap();
     let (a, none, damaged, absent) = (at("a.dct"), at("none.dct"), at("damaged.dct"), at("absent"));
     let (dataset, output) = (at("dataset"), at("out.mtx"));
+    let (h5ad, plot) = (at("out.h5ad"), at("out.svg"));
     let (matrix, converted) = (at("matrix.mtx"), at("converted"));
     fs::write(&matrix, "%%MatrixMarket matrix coordinate integer general\n3 2 1\n1 1 1\n").unwrap();
     let (table, odd) = (at("table"), at("odd"));
@@ -125,6 +126,10 @@ fn every_verb_prints_what_is_documented() {
                 &["info", &damaged],
                 &["decode", &absent],
                 &["decode", &damaged],
+                &["decode", &table, "--genes", "none"],
+                &["decode", &a, "--cost"],
+                &["head", &damaged],
+                &["stats", &a, "--where", "n > 3"],
                 &["trace", &absent],
                 &["sample", &dataset],
                 &["obs", &a],
@@ -140,7 +145,18 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset, &table], &["verify", &odd, "--quiet"]]),
         ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
         ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),
-        ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output]]),
+        ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output], &["decode", &table, "-o", &h5ad]]),
+        (
+            "`tilekern decode --cost`",
+            0,
+            &[&["decode", &dataset, "--cost"], &["decode", &table, "--cost", "--genes", "3"]],
+        ),
+        ("`tilekern head`", 0, &[&["head", &a], &["head", &none], &["head", &dataset], &["head", &table]]),
+        (
+            "`tilekern stats`",
+            0,
+            &[&["stats", &a], &["stats", &none], &["stats", &dataset], &["stats", &dataset, "-o", &plot]],
+        ),
         ("`tilekern obs`, columns", 0, &[&["obs", &table]]),
         (
             "`tilekern obs`, values",

@@ -99,6 +99,33 @@ pub fn dataset_with_obs(path: &Path) {
     writer.finish().expect("written");
 }
 
+/// Writes a dataset of one cell whose names of genes and columns, and whose texts, are not what a terminal should obey;
+/// another name is very long. Returns that of the gene with the largest count, which all of them have.
+pub fn odd_names(path: &Path) -> String {
+    let hostile = "a\u{1b}]0;x\u{7}\u{1b}[31m\u{9b}2J\u{7f}\u{202e}\tb,\"".to_owned();
+    let columns = vec![
+        ObsColumn::plain(&hostile, ObsType::String),
+        ObsColumn::category("gene", [Category::from(hostile.as_str())]),
+        ObsColumn::plain("a/b", ObsType::Bool),
+        ObsColumn::plain("a_b", ObsType::Bool),
+    ];
+    let schema = ObsSchema { columns };
+    let arrays: Vec<ArrayRef> = vec![
+        Arc::new(StringArray::from(vec![hostile.as_str()])),
+        Arc::new(Int8Array::from(vec![0])),
+        Arc::new(BooleanArray::from(vec![true])),
+        Arc::new(BooleanArray::from(vec![false])),
+    ];
+    let rows = RecordBatch::try_new(Arc::new(schema.arrow()), arrays).expect("the schema's columns");
+    let long = "\u{e9}".repeat(500_000);
+    let names = [hostile.clone(), long, String::new()];
+    let mut writer = Writer::builder(3).var_names(names).obs(schema, 1).create(path).expect("a new dataset");
+    let cells = CsrView { n_genes: 3, indptr: &[0, 3], indices: &[0, 1, 2], values: &[9, 8, 7] };
+    writer.push_with_obs(&cells, &rows).expect("sound cells");
+    writer.finish().expect("written");
+    hostile
+}
+
 /// The folder that holds the corpora: `TILEKERN_FIXTURES`, else `../shared` beside the checkout.
 pub fn fixtures() -> PathBuf {
     match std::env::var_os("TILEKERN_FIXTURES") {

@@ -6,13 +6,13 @@
 use std::io::{self, Seek, Write};
 
 use bytemuck::NoUninit;
-use tilekern::deltacel::Csr;
 use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use super::Selection;
+use super::npy;
 use crate::fault::Stop;
+use crate::selection::Selection;
 
 /// Writes the archive. Returns the number of nonzeros.
 pub fn write(
@@ -51,26 +51,19 @@ impl<W: Write + Seek, F: Fn(io::Error) -> Stop> Npz<W, F> {
         self.values(&[0u64])?;
         let mut nnz = 0;
         let mut ends = Vec::new();
-        selection.each(|tile, cells| {
-            let first = tile.indptr(cells.start);
-            let end = |cell| nnz + (tile.indptr(cell) - first).unsigned_abs();
+        selection.each_length(|lengths| {
             ends.clear();
-            ends.extend((cells.start + 1..=cells.end).map(end));
-            nnz = ends.last().copied().unwrap_or(nnz);
+            ends.extend(lengths.iter().map(|length| {
+                nnz += length;
+                nnz
+            }));
             self.values(&ends)
         })?;
 
-        let mut csr = Csr::<i32>::new();
         self.array("indices", "<i4", Some(nnz), 4 * nnz)?;
-        selection.each(|tile, cells| {
-            selection.decoder.decode_indices(tile, cells, &mut csr)?;
-            self.values(csr.indices())
-        })?;
+        selection.each_indices(|indices| self.values(indices))?;
         self.array("data", "<i4", Some(nnz), 4 * nnz)?;
-        selection.each(|tile, cells| {
-            selection.decoder.decode_cells(tile, cells, &mut csr)?;
-            self.values(csr.values())
-        })?;
+        selection.each(|_, rows| self.values(rows.values))?;
         Ok(nnz)
     }
 
@@ -83,17 +76,8 @@ impl<W: Write + Seek, F: Fn(io::Error) -> Stop> Npz<W, F> {
             // Deflate may add a little, and the header counts.
             .large_file(bytes + bytes / 1000 + 4096 > u32::MAX.into());
         let shape = len.map_or_else(String::new, |len| format!("{len},"));
-        let mut header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({shape}), }}");
-        // Magic, version and length take ten bytes; the values start at a multiple of 64.
-        while (10 + header.len() + 1) % 64 != 0 {
-            header.push(' ');
-        }
-        header.push('\n');
-        let header_len = u16::try_from(header.len()).expect("a short header");
         self.zip.start_file(format!("{name}.npy"), options).map_err(|e: ZipError| (self.failed)(e.into()))?;
-        self.values(b"\x93NUMPY\x01\x00")?;
-        self.values(&header_len.to_le_bytes())?;
-        self.values(header.as_bytes())
+        self.values(&npy::header(dtype, &shape))
     }
 
     /// Adds values to the array.

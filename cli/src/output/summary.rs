@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use tilekern::deltacel::Csr;
 
-use super::Selection;
 use crate::fault::Stop;
+use crate::selection::Selection;
 use indicatif::HumanCount;
 
 #[derive(Serialize)]
@@ -37,24 +36,22 @@ pub fn of(selection: &Selection<'_>, digests: bool) -> Result<Summary, Stop> {
     if let Some([indptr, ..]) = &mut hashes {
         indptr.update(0i64.to_le_bytes());
     }
-    let mut csr = Csr::<i32>::new();
-    selection.each(|tile, cells| {
-        selection.decoder.decode_cells(tile, cells, &mut csr)?;
+    selection.each(|_, rows| {
         if let Some([indptr, indices, data]) = &mut hashes {
             // Of all cells, not of this tile.
-            for bounds in csr.indptr().get(1..).unwrap_or(&[]).chunks(512) {
+            for bounds in rows.indptr.get(1..).unwrap_or(&[]).chunks(512) {
                 let bounds: Vec<u64> = bounds.iter().map(|bound| bound.unsigned_abs() + summary.nnz).collect();
                 indptr.update(bytemuck::cast_slice(&bounds));
             }
-            indices.update(bytemuck::cast_slice(csr.indices()));
-            data.update(bytemuck::cast_slice(csr.values()));
+            indices.update(bytemuck::cast_slice(rows.indices));
+            data.update(bytemuck::cast_slice(rows.values));
         }
-        summary.nnz += csr.nnz() as u64;
+        summary.nnz += rows.indices.len() as u64;
         // 2^33 of the largest counts would be needed to overflow.
-        let sum = csr.values().iter().fold(0, |sum, count| sum + u64::from(count.unsigned_abs()));
+        let sum = rows.values.iter().fold(0, |sum, count| sum + u64::from(count.unsigned_abs()));
         summary.sum = summary.sum.saturating_add(sum);
-        summary.max_count = csr.values().iter().copied().fold(summary.max_count, i32::max);
-        summary.max_gene = csr.indices().iter().copied().fold(summary.max_gene, i32::max);
+        summary.max_count = rows.values.iter().copied().fold(summary.max_count, i32::max);
+        summary.max_gene = rows.indices.iter().copied().fold(summary.max_gene, i32::max);
         Ok(())
     })?;
     summary.sha256 = hashes.map(|hashes| {

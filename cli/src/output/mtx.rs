@@ -5,10 +5,10 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tilekern::deltacel::Csr;
 
-use super::{Selection, failed};
+use super::failed;
 use crate::fault::Stop;
+use crate::selection::Selection;
 
 /// Text is handed on in pieces of about this size.
 const PIECE: usize = 1 << 20;
@@ -31,17 +31,14 @@ pub fn write(mut out: impl Write, selection: &Selection<'_>, failed: impl Fn(io:
     write!(out, "%%MatrixMarket matrix coordinate integer general\n% cells x genes, numbered from 1\n")
         .and_then(|()| writeln!(out, "{n_cells} {n_genes} {nnz}"))
         .map_err(&failed)?;
-    let mut csr = Csr::<i32>::new();
     let mut text = Vec::with_capacity(PIECE + PIECE / 4);
     let (mut cell_digits, mut gene_digits, mut count_digits) = Default::default();
     let mut cell = 0u64;
-    selection.each(|tile, cells| {
-        selection.decoder.decode_cells(tile, cells, &mut csr)?;
-        for bounds in csr.indptr().windows(2) {
+    selection.each(|_, rows| {
+        for (genes, counts) in rows.each() {
             cell += 1;
             let row = itoa::Buffer::format(&mut cell_digits, cell);
-            let nonzeros = usize::try_from(bounds[0]).unwrap_or(0)..usize::try_from(bounds[1]).unwrap_or(0);
-            for (&gene, &count) in csr.indices()[nonzeros.clone()].iter().zip(&csr.values()[nonzeros]) {
+            for (&gene, &count) in genes.iter().zip(counts) {
                 let column = itoa::Buffer::format(&mut gene_digits, i64::from(gene) + 1);
                 let count = itoa::Buffer::format(&mut count_digits, count);
                 for piece in [row, " ", column, " ", count, "\n"] {
