@@ -60,9 +60,9 @@ impl Writer<'_> {
         let root = file.root_group();
         file.set_attr_string("encoding-type", "anndata").map_err(|e| failed(e, self.path))?;
         file.set_attr_string("encoding-version", "0.1.0").map_err(|e| failed(e, self.path))?;
-        let nnz = self.matrix(&root, selection)?;
-        self.cells(&root, selection)?;
         self.genes(&root, selection)?;
+        self.cells(&root, selection)?;
+        let nnz = self.matrix(&root, selection)?;
         for name in EMPTY {
             self.group(&root, name, "dict", "0.1.0")?;
         }
@@ -123,6 +123,14 @@ impl Writer<'_> {
 
     /// The table of genes: the columns of the dataset's, or their names alone.
     fn genes(&mut self, root: &H5Group, selection: &Selection<'_>) -> Result<(), Stop> {
+        // A tile of few bytes can state any number of genes.
+        let (needed, limit) = (64 * u64::from(selection.n_genes()), selection.decoder.limits().max_output_bytes);
+        if needed > limit {
+            let message = format!(
+                "the table of genes needs about {needed} bytes, the limit is {limit}; raise --max-output if you trust the source"
+            );
+            return Err(Fault::new("limit_exceeded", selection.source.path(), message).into());
+        }
         let fault = |error| super::tables::failed(error, self.path);
         let table = match selection.source.dataset() {
             Some(dataset) => dataset.var()?,
