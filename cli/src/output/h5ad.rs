@@ -2,6 +2,7 @@
 //!
 //! Source: the on-disk format of AnnData, versions 0.1.0 (matrices) and 0.2.0 (tables).
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -103,13 +104,16 @@ impl Writer<'_> {
         let names: Vec<String> = obs.table().schema().columns.iter().map(|column| column.name.clone()).collect();
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let empty = obs.table().values(&all, &[])?;
-        // Each column has its own view of the table: they are read one after the other.
+        // The columns are read one after the other.
+        let obs = RefCell::new(obs);
         let mut columns = Vec::new();
         for (name, field) in names.iter().zip(empty.schema().fields()) {
-            let Some(mut obs) = Obs::of(selection)? else { continue };
+            let obs = &obs;
             let pieces = move |visit: &mut dyn FnMut(&ArrayRef) -> Result<(), Stop>| {
-                let each = |piece| visit(obs.values(&[name], piece)?.column(0));
-                selection.pieces().iter().try_for_each(each)
+                selection.pieces().iter().try_for_each(|piece| {
+                    let rows = obs.borrow_mut().values(&[name], piece)?;
+                    visit(rows.column(0))
+                })
             };
             columns.push(Column { name: name.clone(), data_type: field.data_type().clone(), pieces: Box::new(pieces) });
         }
