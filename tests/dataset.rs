@@ -2,43 +2,21 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small numbers of the tests' own
 #![cfg(target_endian = "little")]
 
+#[path = "support/cells.rs"]
+mod cells;
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use cells::{Cells, arrays, cells_of, write};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tilekern::deltacel::dataset::{Dataset, Event, TileBuffer, Writer, WriterBuilder, verify};
 use tilekern::deltacel::{Chunks, Csr, CsrView, Decoded, Decoder, Encoder, Profile};
 use tilekern::{Directory, Error, ErrorKind, Limits, MappedDirectory, Object, Part, Source, Unsupported};
-
-/// Cells of (gene, count).
-type Cells = Vec<Vec<(i32, i32)>>;
-
-fn arrays(cells: &Cells) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
-    let mut indptr = vec![0];
-    indptr.extend(cells.iter().scan(0, |sum, cell| {
-        *sum += cell.len() as i64;
-        Some(*sum)
-    }));
-    let (indices, values) = cells.iter().flatten().copied().unzip();
-    (indptr, indices, values)
-}
-
-/// Writes the cells in pieces of so many each.
-fn write(root: &Path, n_genes: u32, cells: &Cells, pieces: usize, options: impl Fn(WriterBuilder) -> WriterBuilder) {
-    let quick = Writer::builder(n_genes).encoder(Encoder::builder().profile(Profile::Plain(1)));
-    let mut writer = options(quick).create(root).unwrap();
-    for piece in cells.chunks(pieces) {
-        let (indptr, indices, values) = arrays(&piece.to_vec());
-        writer.push(&CsrView { n_genes, indptr: &indptr, indices: &indices, values: &values }).unwrap();
-    }
-    assert_eq!(writer.n_cells(), cells.len() as u64);
-    let manifest = writer.finish().unwrap();
-    assert_eq!(manifest.n_cells(), cells.len() as u64);
-}
 
 /// `n` cells of 0 to 5 nonzeros, so many cells a tile and two chunks each.
 fn sample(n: usize, tile_size: u64) -> (TempDir, Cells) {
@@ -48,11 +26,6 @@ fn sample(n: usize, tile_size: u64) -> (TempDir, Cells) {
         w.tile_size(tile_size).encoder(Encoder::builder().profile(Profile::Plain(1)).chunks(Chunks::Count(2)))
     });
     (folder, cells)
-}
-
-fn cells_of(csr: &Csr<i32>) -> Cells {
-    let row = |bounds: &[i64]| (bounds[0] as usize..bounds[1] as usize).map(|i| (csr.indices()[i], csr.values()[i]));
-    csr.indptr().windows(2).map(|bounds| row(bounds).collect()).collect()
 }
 
 fn faults(source: &dyn Source) -> Vec<Error> {

@@ -317,7 +317,8 @@ fn same_genes(first: &Dataset, dataset: &Dataset, names: bool) -> Result<(), Err
     match ours.iter().zip(theirs.iter()).position(|(a, b)| a != b) {
         None => Ok(()),
         Some(gene) => {
-            let why = format!("{:?} in place of {:?}; match them by name", theirs.get(gene), ours.get(gene));
+            let name = |names: &'_ VarNames| names.get(gene).unwrap_or_default().to_owned();
+            let why = format!("{:?} in place of {:?}; match them by name", name(theirs), name(ours));
             Err(other_genes(dataset, why).index(gene as u64))
         }
     }

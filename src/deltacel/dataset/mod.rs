@@ -2,6 +2,7 @@
 //!
 //! Source: DELTACEL file format, "Dataset layout".
 
+mod batches;
 mod collection;
 mod cost;
 mod genes;
@@ -20,6 +21,7 @@ mod write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
+pub use self::batches::{Batch, BatchState, Batches, BatchesBuilder, Remainder};
 pub use self::collection::{Collection, GeneKey, GeneMatch};
 pub use self::cost::Cost;
 pub use self::genes::{GeneColumns, GeneOrder, Genes};

@@ -117,14 +117,14 @@ impl<T: Count> Arena<T> {
         &mut self,
         requests: &[Request],
         row: impl Fn(&Request) -> usize,
-        span: &Csr<U>,
-        mut append: impl FnMut(&mut Arena<T>, &[i32], &[U], usize) -> bool,
+        span: &mut Csr<U>,
+        mut append: impl FnMut(&mut Arena<T>, &mut [i32], &mut [U], usize) -> bool,
     ) -> Result<(), usize> {
         for same in requests.chunk_by(|a, b| a.cell == b.cell) {
             let at = row(&same[0]);
             let nonzeros = row_of(span, at);
             let start = self.indices.len();
-            if !append(self, &span.indices()[nonzeros.clone()], &span.values()[nonzeros], same.len()) {
+            if !append(self, &mut span.indices[nonzeros.clone()], &mut span.values[nonzeros], same.len()) {
                 return Err(at);
             }
             self.rows.extend(same.iter().map(|request| (request.at, start..self.indices.len())));
@@ -144,6 +144,24 @@ struct Block<'a, T> {
     rows: &'a [Row],
     indices: &'a mut [i32],
     values: &'a mut [T],
+}
+
+impl<'a, T: Count> Block<'a, T> {
+    /// Cuts off the first rows.
+    fn front(&mut self, rows: &'a [Row]) -> Block<'a, T> {
+        let len = rows.iter().map(|row| row.nonzeros.len()).sum();
+        let indices = self.indices.split_off_mut(..len).unwrap_or_default();
+        Block { rows, indices, values: self.values.split_off_mut(..len).unwrap_or_default() }
+    }
+
+    fn copy(&mut self, arenas: &[Arena<T>]) {
+        for row in self.rows {
+            let Some(arena) = arenas.get(row.arena) else { continue }; // every row has one: its chunk was decoded
+            let out = self.front(std::slice::from_ref(row));
+            out.indices.copy_from_slice(&arena.indices[row.nonzeros.clone()]);
+            out.values.copy_from_slice(&arena.values[row.nonzeros.clone()]);
+        }
+    }
 }
 
 /// The cells of one tile that a range has.
@@ -236,7 +254,7 @@ impl<'a, T: Count> Reader<'a, T> {
         self.gathers.with(|gather| {
             let inexact = self.load(cells, gather, &AtomicBool::new(false))?;
             let rows = gather.sources.len();
-            let nnz = self.assemble(gather, 0..rows, out)?;
+            let nnz = self.assemble(gather, 0..rows, out, true)?;
             Ok(Decoded { cells: rows, nnz, inexact })
         })
     }
@@ -381,15 +399,9 @@ impl<'a, T: Count> Reader<'a, T> {
             };
             if exact {
                 arena.take(requests, row, span, |arena, genes, counts, _| {
-                    match map {
-                        None => {
-                            arena.indices.extend_from_slice(genes);
-                            arena.values.extend_from_slice(counts);
-                        }
-                        Some(map) => {
-                            map.keep(genes, counts, (&mut arena.indices, &mut arena.values), &mut arena.sorter);
-                        }
-                    }
+                    let kept = map.map_or(genes.len(), |map| map.keep(genes, counts, &mut arena.sorter));
+                    arena.indices.extend_from_slice(&genes[..kept]);
+                    arena.values.extend_from_slice(&counts[..kept]);
                     true
                 })?;
             }
@@ -401,20 +413,12 @@ impl<'a, T: Count> Reader<'a, T> {
         // Some count is above what the type holds: this is rare, and may be slow.
         self.wide.with(|span| {
             self.decoder.decode_cells(tile, cells.clone(), span)?;
-            let (mut kept, mut sorter) = ((Vec::new(), Vec::new()), Sorter::default());
+            let mut sorter = Sorter::default();
             let mut inexact = 0;
             let taken = arena.take(requests, row, span, |arena, genes, counts, times| {
-                let (genes, counts) = match map {
-                    None => (genes, counts),
-                    Some(map) => {
-                        kept.0.clear();
-                        kept.1.clear();
-                        map.keep(genes, counts, (&mut kept.0, &mut kept.1), &mut sorter);
-                        (&kept.0[..], &kept.1[..])
-                    }
-                };
-                arena.indices.extend_from_slice(genes);
-                counts.iter().all(|count| {
+                let kept = map.map_or(genes.len(), |map| map.keep(genes, counts, &mut sorter));
+                arena.indices.extend_from_slice(&genes[..kept]);
+                counts[..kept].iter().all(|count| {
                     let count = count.cast_unsigned();
                     inexact += times * usize::from(count > T::EXACT_TO);
                     T::from_exception(count).map(|count| arena.values.push(count)).is_some()
@@ -431,13 +435,14 @@ impl<'a, T: Count> Reader<'a, T> {
         })
     }
 
-    /// Puts some of the loaded rows into results, in the order in which they were asked for. Returns the number of
-    /// nonzeros.
+    /// Puts some of the loaded rows into results, in the order in which they were asked for; if not `split` on the calling
+    /// thread alone. Returns the number of nonzeros.
     pub(super) fn assemble(
         &self,
         gather: &mut Gather<T>,
         rows: Range<usize>,
         out: &mut Csr<T>,
+        split: bool,
     ) -> Result<usize, Error> {
         let (arenas, sources) = (&*gather.arenas.idle(), &gather.sources[rows]);
         let n_cells = sources.len();
@@ -453,25 +458,14 @@ impl<'a, T: Count> Reader<'a, T> {
         out.values.try_resize(nnz)?;
         out.counted = true;
 
-        let (mut indices, mut values) = (&mut out.indices[..], &mut out.values[..]);
+        let mut whole = Block { rows: sources, indices: &mut out.indices, values: &mut out.values };
+        if !split {
+            whole.copy(arenas);
+            return Ok(nnz);
+        }
         let per_block = n_cells.div_ceil(4 * self.decoder.threads()).max(64);
-        let blocks = sources.chunks(per_block).map(|rows| {
-            let len = rows.iter().map(|row| row.nonzeros.len()).sum();
-            Block {
-                rows,
-                indices: indices.split_off_mut(..len).unwrap_or_default(),
-                values: values.split_off_mut(..len).unwrap_or_default(),
-            }
-        });
-        self.decoder.map(blocks.collect(), |mut block: Block<'_, T>| {
-            for Row { arena, nonzeros } in block.rows {
-                let Some(arena) = arenas.get(*arena) else { continue }; // every row has one: its chunk was decoded
-                let indices = block.indices.split_off_mut(..nonzeros.len()).unwrap_or_default();
-                indices.copy_from_slice(&arena.indices[nonzeros.clone()]);
-                let values = block.values.split_off_mut(..nonzeros.len()).unwrap_or_default();
-                values.copy_from_slice(&arena.values[nonzeros.clone()]);
-            }
-        });
+        let blocks = sources.chunks(per_block).map(|rows| whole.front(rows));
+        self.decoder.map(blocks.collect(), |mut block: Block<'_, T>| block.copy(arenas));
         Ok(nnz)
     }
 
@@ -630,6 +624,15 @@ impl<'a, T: Count> Reader<'a, T> {
 
     fn check_output(&self, cells: u64, nnz: u64) -> Result<(), Error> {
         self.decoder.check_output::<T>(cells, nnz, true).map_err(|error| error.in_part(Part::Cells))
+    }
+}
+
+impl<T: Count> std::fmt::Debug for Reader<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Reader")
+            .field("n_cells", &self.n_cells)
+            .field("n_genes", &self.n_columns)
+            .finish_non_exhaustive()
     }
 }
 
