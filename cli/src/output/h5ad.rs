@@ -35,10 +35,15 @@ pub fn write(at: &Path, selection: &Selection<'_>, path: &Path, notes: &mut Vec<
     // Nobody else knows the file yet, and not every file system has locks.
     let file = H5File::options().no_locking().create(at).map_err(|error| failed(error, path))?;
     let mut writer = Writer { path, notes };
-    let nnz = writer.whole(&file, selection)?;
-    // The caller syncs it.
-    file.close_no_sync().map_err(|error| failed(error, path))?;
-    Ok(nnz)
+    match writer.whole(&file, selection) {
+        // The caller syncs it.
+        Ok(nnz) => file.close_no_sync().map(|()| nnz).map_err(|error| failed(error, path)),
+        Err(stop) => {
+            // Dropped, it would finish the file, and print where that fails too.
+            std::mem::forget(file);
+            Err(stop)
+        }
+    }
 }
 
 struct Writer<'a> {
