@@ -147,4 +147,62 @@ fn steady_loops() {
     let growth = 3 * (2 << 20);
     assert!(calls <= handed_over / 63 + 24, "{calls} allocations in {handed_over} decodes");
     assert!(bytes <= 2048 * (handed_over / 63) + growth, "{bytes} bytes in {handed_over} decodes");
+
+    #[cfg(feature = "dataset")]
+    datasets();
+}
+
+/// Rows, some genes of them, and batches: what is allocated is a few small things for each tile that is opened, and
+/// nothing that grows with cells or nonzeros.
+#[cfg(feature = "dataset")]
+fn datasets() {
+    use tilekern::deltacel::dataset::{Batches, Dataset, GeneOrder, Genes, Writer};
+    const TILES: u64 = 8;
+    let folder = tempfile::tempdir().unwrap();
+    let (cells, per_cell) = (4000, 300);
+    let indptr: Vec<i64> = (0..=cells).map(|cell| cell * per_cell).collect();
+    let indices: Vec<i32> = (0..cells).flat_map(|_| (0..300).map(|i| 6 * i)).collect();
+    let values: Vec<i32> = indices.iter().map(|gene| 1 + gene % 11).collect();
+    let encoder = Encoder::builder().profile(Profile::Plain(1)).chunks(Chunks::Count(4));
+    let mut writer = Writer::builder(2000)
+        .tile_size(500)
+        .encoder(encoder)
+        .gene_order((0..2000).rev().collect::<Vec<i32>>())
+        .create(folder.path())
+        .unwrap();
+    writer.push(&CsrView { n_genes: 2000, indptr: &indptr, indices: &indices, values: &values }).unwrap();
+    writer.finish().unwrap();
+    let open = || Dataset::builder().check_crc(false).open(folder.path()).unwrap();
+
+    let dataset = open();
+    let decoder = Decoder::builder().threads(1).build().unwrap();
+    let some = Genes::indices((0..2000).step_by(3).collect::<Vec<u32>>());
+    let choices = [Genes::all(), some.clone(), some.order(GeneOrder::Source)];
+    let wanted: Vec<u64> = (0..1333).map(|i| 3999 - 3 * i).collect();
+    for genes in choices {
+        let reader = dataset.reader::<f32>(&decoder).genes(&dataset.columns(&genes).unwrap()).unwrap();
+        let mut csr = Csr::new();
+        let mut pass = || _ = black_box(reader.rows(black_box(&wanted), &mut csr).unwrap());
+        (0..2).for_each(|_| pass());
+        let (calls, bytes) = counted(|| (0..5).for_each(|_| pass()));
+        println!("{calls} allocations of {bytes} bytes in 5 calls over {TILES} tiles");
+        assert!(calls <= 5 * (20 * TILES + 10), "{calls} allocations");
+        assert!(bytes <= 5 * 4096 * TILES, "{bytes} bytes");
+    }
+
+    // Batches of an epoch of eight loads, once their memory has grown: those of the last three loads.
+    let options = Batches::builder(open()).batch_size(50).block(100).window(500).seed(1).prefetch(2);
+    let options = options.decoder(Decoder::builder().threads(1)).dense(true);
+    let mut batches = options.build::<f32>().unwrap();
+    let mut take = |n: usize| {
+        for _ in 0..n {
+            black_box(batches.next().unwrap().unwrap().dense());
+        }
+    };
+    take(50);
+    let (calls, bytes) = counted(|| take(30));
+    println!("{calls} allocations of {bytes} bytes in 30 batches of three windows, each of up to {TILES} tiles");
+    assert!(calls <= 3 * 20 * TILES + 100, "{calls} allocations");
+    // The window's rows and batches take 1.2 MB and 0.5 MB: some of it may still grow by a little, but is not made anew.
+    assert!(bytes <= 3 * 4096 * TILES + (1 << 20), "{bytes} bytes");
 }

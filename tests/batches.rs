@@ -502,6 +502,17 @@ mod with_obs {
             rows += obs.num_rows();
         }
         assert_eq!(rows, 60);
+        #[cfg(feature = "arrow")]
+        for batch in options.build::<u16>().unwrap() {
+            let batch = batch.unwrap();
+            let cells = batch.cells().to_vec();
+            let arrow = batch.into_arrow().unwrap();
+            let names: Vec<_> = arrow.schema().fields().iter().map(|field| field.name().clone()).collect();
+            assert_eq!(names, ["gene", "count", "number", "cell_type"]);
+            let counts = arrow.column(1).as_list::<i64>();
+            let first = counts.value(0).as_primitive::<arrow_array::types::UInt16Type>().value(0);
+            assert_eq!(u64::from(first), cells[0] % 30 + 1);
+        }
         let error = options.obs(["nothing"]).build::<f32>().map(|_| ()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Missing);
         let (_c, c) = dataset(5, 3);

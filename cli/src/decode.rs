@@ -17,17 +17,17 @@ use crate::source::{Input, STDIO, Source};
 /// Decode counts to a file, or to a summary of them
 ///
 /// Memory is bounded by about a tile, however large the dataset. A file is complete or not there at all; one that is there
-/// already is replaced. What a format cannot hold is told. Columns are in the stored order unless --columns source puts
-/// them as they stood in the source; gene_order.npy and var_names.txt of a dataset tell which is which.
+/// already is replaced. What a format cannot hold is told. Columns are in the stored order, unless genes are chosen or
+/// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   tilekern decode counts                          what is in it: cells, genes, nonzeros, sum, …
   tilekern decode counts --json                   the same with the SHA-256 of the three arrays
   tilekern decode counts -o counts.npz            for scipy.sparse.load_npz
-  tilekern decode counts -o counts.h5ad           for anndata.read_h5ad, with the tables of cells and genes
+  tilekern decode counts -o counts.h5ad           for anndata.read_h5ad, with all tables
   tilekern decode counts -o counts.mtx.gz         Matrix Market, cells x genes
-  tilekern decode counts -o counts.parquet        lists of genes and counts beside the table of cells; .arrow likewise
+  tilekern decode counts -o counts.parquet        genes and counts as lists, obs; .arrow likewise
   tilekern decode tile.dct --cells 0..10 -o -     the first ten cells as text to standard output
   tilekern decode counts --columns source --json  digests in the order of the source's genes
   tilekern decode counts --genes CD3E --cost      what that would read and decode

@@ -39,7 +39,7 @@ pub enum Format {
     Arrow,
     /// The same as a Parquet file
     Parquet,
-    /// An AnnData file with the tables of cells and genes, for anndata.read_h5ad
+    /// An AnnData file with the tables of cells and genes, for anndata.read_h5ad; cells are named by a first column of text
     #[cfg(feature = "h5ad")]
     H5ad,
     /// Counts of cells, genes and nonzeros, sum, largest count and gene

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use indicatif::ProgressBar;
-use tilekern::deltacel::dataset::{Cost, Dataset, GeneColumns, GeneOrder, Reader, TileBuffer};
+use tilekern::deltacel::dataset::{Cost, Dataset, GeneColumns, GeneOrder, Manifest, Reader, TileBuffer};
 use tilekern::deltacel::{Csr, Decoder, Tile};
 
 use crate::console::Console;
@@ -88,7 +88,7 @@ pub struct Rows<'a> {
     /// Row `r` is the nonzeros `indptr[r] .. indptr[r + 1]`; from 0.
     pub indptr: &'a [i64],
     pub indices: &'a [i32],
-    /// None where counts were not asked for.
+    /// Empty where counts were not asked for.
     pub values: &'a [i32],
 }
 
@@ -236,12 +236,15 @@ impl<'a> Selection<'a> {
         })
     }
 
-    /// The nonzeros of a piece that is a whole tile, as the manifest states them.
+    /// The nonzeros of a piece that is whole tiles, as the manifest states them.
     fn stated(&self, piece: &Piece) -> Option<u64> {
         let manifest = self.source.dataset()?.manifest();
         let run = piece.run().filter(|_| self.keeps_all)?;
-        let (tile, row) = manifest.locate(run.start)?;
-        (row == 0 && run.end - run.start == manifest.tile_cells(tile)).then(|| manifest.tile_nnz()[tile as usize])
+        let mut tiles = tiles_of(manifest, &run);
+        let whole = |(tile, cells): (u32, Range<u64>)| {
+            (cells.end - cells.start == manifest.tile_cells(tile)).then(|| manifest.tile_nnz()[tile as usize])
+        };
+        tiles.try_fold(0u64, |nnz, part| nnz.checked_add(whole(part)?))
     }
 }
 
@@ -268,24 +271,26 @@ impl Worker<'_> {
         match source {
             Source::Tile(_, bytes) => {
                 let tile = Tile::open(bytes).map_err(fault)?;
-                let cells = local(&piece.span(), 0);
+                let cells = local(&piece.span());
                 decode(decoder, &tile, cells, counts, &mut self.csr).map_err(fault)?;
                 picked = piece.run().is_none().then(|| piece.span().start);
             }
-            Source::Dataset(_, dataset) => match (piece.run(), &self.reader) {
-                (Some(run), _) if !counts && !columns && one_tile(dataset, &run).is_some() => {
-                    let n = one_tile(dataset, &run).unwrap_or(0);
-                    let tile = dataset.tile(n, &mut self.buffer)?;
-                    let cells = local(&run, u64::from(n) * dataset.manifest().tile_size());
-                    decode(decoder, &tile, cells, counts, &mut self.csr)
-                        .map_err(|error| Fault::of(error, &dataset.tile_path(n)))?;
+            Source::Dataset(_, dataset) => {
+                let whole_rows = counts || columns;
+                let tile = piece.run().and_then(|run| one_tile(dataset.manifest(), &run)).filter(|_| !whole_rows);
+                match (tile, piece.run(), &self.reader) {
+                    (Some((n, cells)), ..) => {
+                        let tile = dataset.tile(n, &mut self.buffer)?;
+                        decode(decoder, &tile, local(&cells), false, &mut self.csr)
+                            .map_err(|error| Fault::of(error, &dataset.tile_path(n)))?;
+                    }
+                    (None, Some(run), Some(reader)) => reader.range(run, &mut self.csr).map(drop).map_err(fault)?,
+                    (None, None, Some(reader)) => {
+                        reader.rows(&piece.cells().collect::<Vec<_>>(), &mut self.csr).map(drop).map_err(fault)?;
+                    }
+                    (None, _, None) => {}
                 }
-                (Some(run), Some(reader)) => reader.range(run, &mut self.csr).map(drop).map_err(fault)?,
-                (None, Some(reader)) => {
-                    reader.rows(&piece.cells().collect::<Vec<_>>(), &mut self.csr).map(drop).map_err(fault)?;
-                }
-                (_, None) => {}
-            },
+            }
         }
         let whole = Rows { indptr: self.csr.indptr(), indices: self.csr.indices(), values: self.csr.values() };
         let Some(first) = picked else { return Ok(whole) };
@@ -305,18 +310,20 @@ impl Worker<'_> {
 
     /// How many nonzeros each row has.
     fn lengths(&mut self, piece: &Piece) -> Result<Vec<u64>, Stop> {
-        let of = |tile: &Tile<'_>, cells: Range<usize>| {
+        let of = |tile: &Tile<'_>, cells: Range<usize>| -> Vec<u64> {
             cells.map(|cell| (tile.indptr(cell + 1) - tile.indptr(cell)).unsigned_abs()).collect()
         };
         match (self.selection.source, piece.run().filter(|_| self.selection.keeps_all)) {
             (Source::Tile(path, bytes), Some(run)) => {
                 let tile = Tile::open(bytes).map_err(|error| Fault::of(error, path))?;
-                Ok(of(&tile, local(&run, 0)))
+                Ok(of(&tile, local(&run)))
             }
-            (Source::Dataset(_, dataset), Some(run)) if one_tile(dataset, &run).is_some() => {
-                let n = one_tile(dataset, &run).unwrap_or(0);
-                let first = u64::from(n) * dataset.manifest().tile_size();
-                Ok(of(&dataset.tile(n, &mut self.buffer)?, local(&run, first)))
+            (Source::Dataset(_, dataset), Some(run)) => {
+                let mut lengths: Vec<u64> = Vec::new();
+                for (n, cells) in tiles_of(dataset.manifest(), &run) {
+                    lengths.extend(of(&dataset.tile(n, &mut self.buffer)?, local(&cells)));
+                }
+                Ok(lengths)
             }
             _ => Ok(self.decode(piece, false)?.each().map(|(genes, _)| genes.len() as u64).collect()),
         }
@@ -336,14 +343,27 @@ fn decode(
     }
 }
 
-/// The tile in which all cells of a range lie.
-fn one_tile(dataset: &Dataset, run: &Range<u64>) -> Option<u32> {
-    let (tile, _) = dataset.manifest().locate(run.start)?;
-    (dataset.manifest().locate(run.end.checked_sub(1)?)?.0 == tile).then_some(tile)
+/// The tiles that hold the cells of a range, each with those of its cells, numbered within the tile.
+fn tiles_of(manifest: &Manifest, run: &Range<u64>) -> impl Iterator<Item = (u32, Range<u64>)> {
+    let size = manifest.tile_size();
+    let mut start = run.start;
+    let end = run.end;
+    std::iter::from_fn(move || {
+        let (tile, row) = manifest.locate(start).filter(|_| start < end)?;
+        let len = (size - row).min(end - start);
+        start += len;
+        Some((tile, row..row + len))
+    })
 }
 
-/// A range of cells, numbered within the tile whose first one is `first`.
-fn local(cells: &Range<u64>, first: u64) -> Range<usize> {
-    let within = |cell: u64| usize::try_from(cell - first).unwrap_or(usize::MAX);
+/// The tile in which all cells of a range lie, with these.
+fn one_tile(manifest: &Manifest, run: &Range<u64>) -> Option<(u32, Range<u64>)> {
+    let mut tiles = tiles_of(manifest, run);
+    tiles.next().filter(|_| tiles.next().is_none())
+}
+
+/// Numbers of cells within a tile, whose bounds are in memory.
+fn local(cells: &Range<u64>) -> Range<usize> {
+    let within = |cell: u64| usize::try_from(cell).unwrap_or(usize::MAX);
     within(cells.start)..within(cells.end)
 }

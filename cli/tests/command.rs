@@ -285,6 +285,7 @@ fn a_full_disk_is_an_error() {
             .unwrap();
         let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
         assert_eq!((run.status.code(), &told["error"]["kind"]), (Some(1), &"io".into()), "{name}: {told}");
+        assert_eq!(String::from_utf8_lossy(&run.stderr), "", "{name}");
         assert_eq!(names(folder.path()), ["a.dct"], "{name}");
     }
     let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

@@ -42,6 +42,8 @@ fn trials(corpus: &Path) -> Vec<Trial> {
             }));
         }
     }
+    let many = corpus.join("valid/n_genes_max.dct");
+    trials.push(Trial::test("outputs of many genes", move || many_genes(&many)));
     let real = corpus.join("real");
     trials.push(Trial::test("real pbmc1k", move || {
         let expected: Value = serde_json::from_slice(&fs::read(real.join("pbmc1k.json"))?)?;
@@ -73,7 +75,16 @@ fn valid(path: &Path, expected: &Value) -> Result<(), Failed> {
     if halves[0].zip(halves[1]).map(|(a, b)| a + b) != found["sum"].as_u64() {
         return Err(format!("halves: {halves:?} of {}", found["sum"]).into());
     }
-    for verb in ["verify", "info"] {
+    let stats = tilekern(["stats", path, "--json"]).json();
+    // Sums of two billion genes are too many.
+    if stats["error"]["kind"] != "limit_exceeded" || found["n_genes"].as_u64() < Some(1 << 26) {
+        for (key, expected) in [("nnz", &found["nnz"]), ("sum", &found["sum"]), ("n_genes", &found["n_genes"])] {
+            if stats[key] != *expected {
+                return Err(format!("stats: {key} {}, expected {expected}", stats[key]).into());
+            }
+        }
+    }
+    for verb in ["verify", "info", "head"] {
         let run = tilekern([verb, path]);
         if run.code != Some(0) || !run.stderr.is_empty() {
             return Err(format!("{verb}: {run:?}").into());
@@ -83,6 +94,29 @@ fn valid(path: &Path, expected: &Value) -> Result<(), Failed> {
         let run = tilekern(["trace", path]);
         if run.code != Some(0) || !run.stdout.contains("total_size") {
             return Err(format!("trace: {run:?}").into());
+        }
+    }
+    Ok(())
+}
+
+/// Tiles that state two billion genes in a few bytes: what would need memory for each of them is refused.
+fn many_genes(path: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    for (name, code) in [("a.npy", 1), ("a.h5ad", 1), ("a.npz", 0), ("a.arrow", 0), ("a.parquet", 0), ("a.svg", 1)] {
+        let output = folder.path().join(name);
+        let verb = if name == "a.svg" { "stats" } else { "decode" };
+        let run = tilekern([
+            verb,
+            path.to_str().ok_or("a path that is text")?,
+            "--json",
+            "-o",
+            output.to_str().ok_or("text")?,
+        ]);
+        if run.code != Some(code)
+            || (code == 1) != (run.json()["error"]["kind"] == "limit_exceeded")
+            || output.exists() != (code == 0)
+        {
+            return Err(format!("{name}: {run:?}").into());
         }
     }
     Ok(())
@@ -108,7 +142,9 @@ fn invalid(path: &Path, entry: &Value) -> Result<(), Failed> {
     if is_tile && !error["offset"].is_u64() {
         return Err(format!("verify --json: {run:?}").into());
     }
-    for (verb, must_fail) in [("decode", is_tile), ("info", false), ("trace", false)] {
+    for (verb, must_fail) in
+        [("decode", is_tile), ("stats", is_tile), ("head", false), ("info", false), ("trace", false)]
+    {
         let run = tilekern([verb, path, "--json"]);
         let json: Value = serde_json::from_str(&run.stdout).map_err(|e| format!("{verb}: {e}: {run:?}"))?;
         if run.code != Some(0) && (run.code != Some(1) || !json["error"].is_object()) {

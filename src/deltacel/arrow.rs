@@ -55,6 +55,29 @@ impl<T: ArrowCount> Csr<T> {
     }
 }
 
+impl<T: ArrowCount> Csr<T> {
+    /// As [`Csr::into_arrow`], with the columns of a table that has a row for each cell, such as
+    /// `ObsTable::values` gives them (feature `obs`), behind `gene` and `count`.
+    ///
+    /// # Errors
+    /// [`ArrowError::InvalidArgumentError`] for a table of another number of rows, or with a column named `gene` or
+    /// `count`.
+    pub fn into_arrow_with(self, table: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let counts = self.into_arrow()?;
+        if table.num_rows() != counts.num_rows() {
+            let why = format!("{} rows of a table for {} cells", table.num_rows(), counts.num_rows());
+            return Err(ArrowError::InvalidArgumentError(why));
+        }
+        let (ours, theirs) = (counts.schema(), table.schema());
+        if let Some(field) = theirs.fields().iter().find(|field| ours.index_of(field.name()).is_ok()) {
+            return Err(ArrowError::InvalidArgumentError(format!("the table has a column {:?}, too", field.name())));
+        }
+        let fields: Vec<_> = ours.fields().iter().chain(theirs.fields()).cloned().collect();
+        let arrays = counts.columns().iter().chain(table.columns()).cloned().collect();
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+    }
+}
+
 /// Takes a buffer over as Arrow's.
 fn scalars<T: Pod + ArrowNativeType + Send + Sync>(buffer: Buffer<T>) -> ScalarBuffer<T> {
     let len = buffer.len();
@@ -100,6 +123,33 @@ mod tests {
         let values = counts.values().as_primitive::<Float32Type>().values();
         let indices = genes.values().as_primitive::<Int32Type>().values();
         assert_eq!((genes.offsets().as_ptr().addr(), indices.as_ptr().addr(), values.as_ptr().addr()), at);
+    }
+
+    #[test]
+    fn with_the_columns_of_a_table() {
+        use arrow_array::{Int64Array, StringArray};
+        let csr = || Csr::<u16> {
+            n_genes: 9,
+            indptr: Buffer::from(&[0, 2, 3][..]),
+            indices: Buffer::from(&[1, 8, 0][..]),
+            values: Buffer::from(&[1, 2, 3][..]),
+            counted: true,
+        };
+        let column = |name, rows: i64| {
+            let array: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
+            RecordBatch::try_from_iter([(name, array)]).unwrap()
+        };
+        let batch = csr().into_arrow_with(&column("n_counts", 2)).unwrap();
+        assert_eq!(
+            batch.schema().fields().iter().map(|field| &**field.name()).collect::<Vec<_>>(),
+            ["gene", "count", "n_counts"]
+        );
+        assert_eq!(batch.column(2), column("n_counts", 2).column(0));
+        for table in [column("n_counts", 3), column("count", 2)] {
+            assert!(matches!(csr().into_arrow_with(&table), Err(ArrowError::InvalidArgumentError(_))));
+        }
+        let none = RecordBatch::try_from_iter([("x", Arc::new(StringArray::new_null(0)) as ArrayRef)]).unwrap();
+        assert_eq!(Csr::<i32>::new().into_arrow_with(&none).unwrap().num_columns(), 2);
     }
 
     #[test]

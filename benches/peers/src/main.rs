@@ -1,9 +1,12 @@
 //! `tilekern-peers FAMILY [--json]`: tilekern beside other crates on the same data, in one run.
 
 mod deltacel;
+mod read;
 mod turns;
 
 use std::process::ExitCode;
+
+use serde_json::Value;
 
 const HELP: &str = "\
 tilekern beside other crates, on the same data in one run
@@ -18,22 +21,25 @@ Families:
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let json = arguments.iter().any(|argument| argument == "--json");
-    let families: Vec<&str> = arguments.iter().map(String::as_str).filter(|argument| *argument != "--json").collect();
-    let rows = match families[..] {
-        ["deltacel"] => deltacel::run(),
-        ["--help" | "-h"] => {
-            print!("{HELP}");
-            return ExitCode::SUCCESS;
+    let show = |rows: Vec<Value>| println!("{}", serde_json::json!({ "results": rows }));
+    match arguments.first().map(String::as_str) {
+        Some("deltacel") => {
+            let rows = deltacel::run();
+            if json { show(rows.iter().map(turns::Row::to_json).collect()) } else { turns::print(&rows) }
         }
+        Some("read") => match read::run(&arguments) {
+            Ok(rows) if json => show(rows.iter().map(read::Row::to_json).collect()),
+            Ok(rows) => read::print(&rows),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::FAILURE;
+            }
+        },
+        Some("--help" | "-h") => print!("{HELP}{}", read::HELP),
         _ => {
-            eprint!("{HELP}");
+            eprint!("{HELP}{}", read::HELP);
             return ExitCode::from(2);
         }
-    };
-    if json {
-        println!("{}", serde_json::json!({ "results": rows.iter().map(turns::Row::to_json).collect::<Vec<_>>() }));
-    } else {
-        turns::print(&rows);
     }
     ExitCode::SUCCESS
 }

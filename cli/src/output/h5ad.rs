@@ -2,6 +2,7 @@
 //!
 //! Source: the on-disk format of AnnData, versions 0.1.0 (matrices) and 0.2.0 (tables).
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,10 +35,15 @@ pub fn write(at: &Path, selection: &Selection<'_>, path: &Path, notes: &mut Vec<
     // Nobody else knows the file yet, and not every file system has locks.
     let file = H5File::options().no_locking().create(at).map_err(|error| failed(error, path))?;
     let mut writer = Writer { path, notes };
-    let nnz = writer.whole(&file, selection)?;
-    // The caller syncs it.
-    file.close_no_sync().map_err(|error| failed(error, path))?;
-    Ok(nnz)
+    match writer.whole(&file, selection) {
+        // The caller syncs it.
+        Ok(nnz) => file.close_no_sync().map(|()| nnz).map_err(|error| failed(error, path)),
+        Err(stop) => {
+            // Dropped, it would finish the file, and print where that fails too.
+            std::mem::forget(file);
+            Err(stop)
+        }
+    }
 }
 
 struct Writer<'a> {
@@ -60,9 +66,9 @@ impl Writer<'_> {
         let root = file.root_group();
         file.set_attr_string("encoding-type", "anndata").map_err(|e| failed(e, self.path))?;
         file.set_attr_string("encoding-version", "0.1.0").map_err(|e| failed(e, self.path))?;
-        let nnz = self.matrix(&root, selection)?;
-        self.cells(&root, selection)?;
         self.genes(&root, selection)?;
+        self.cells(&root, selection)?;
+        let nnz = self.matrix(&root, selection)?;
         for name in EMPTY {
             self.group(&root, name, "dict", "0.1.0")?;
         }
@@ -103,13 +109,16 @@ impl Writer<'_> {
         let names: Vec<String> = obs.table().schema().columns.iter().map(|column| column.name.clone()).collect();
         let all: Vec<&str> = names.iter().map(String::as_str).collect();
         let empty = obs.table().values(&all, &[])?;
-        // Each column has its own view of the table: they are read one after the other.
+        // The columns are read one after the other.
+        let obs = RefCell::new(obs);
         let mut columns = Vec::new();
         for (name, field) in names.iter().zip(empty.schema().fields()) {
-            let Some(mut obs) = Obs::of(selection)? else { continue };
+            let obs = &obs;
             let pieces = move |visit: &mut dyn FnMut(&ArrayRef) -> Result<(), Stop>| {
-                let each = |piece| visit(obs.values(&[name], piece)?.column(0));
-                selection.pieces().iter().try_for_each(each)
+                selection.pieces().iter().try_for_each(|piece| {
+                    let rows = obs.borrow_mut().values(&[name], piece)?;
+                    visit(rows.column(0))
+                })
             };
             columns.push(Column { name: name.clone(), data_type: field.data_type().clone(), pieces: Box::new(pieces) });
         }
@@ -123,6 +132,14 @@ impl Writer<'_> {
 
     /// The table of genes: the columns of the dataset's, or their names alone.
     fn genes(&mut self, root: &H5Group, selection: &Selection<'_>) -> Result<(), Stop> {
+        // A tile of few bytes can state any number of genes.
+        let (needed, limit) = (64 * u64::from(selection.n_genes()), selection.decoder.limits().max_output_bytes);
+        if needed > limit {
+            let message = format!(
+                "the table of genes needs about {needed} bytes, the limit is {limit}; raise --max-output if you trust the source"
+            );
+            return Err(Fault::new("limit_exceeded", selection.source.path(), message).into());
+        }
         let fault = |error| super::tables::failed(error, self.path);
         let table = match selection.source.dataset() {
             Some(dataset) => dataset.var()?,

@@ -21,21 +21,21 @@ const COUNT: &str = "count";
 const N_GENES: &str = "tilekern.n_genes";
 const VAR_NAMES: &str = "tilekern.var_names";
 
-/// Tiles after which what was read of the table of cells is let go.
-const KEPT: u32 = 64;
+/// Values after which what was read of the table of cells is let go.
+const KEPT: u64 = 1 << 21;
 
 /// Reads the table of cells, of which it keeps little.
 pub struct Obs<'a> {
     dataset: &'a Dataset,
     table: ObsTable<'a>,
-    reads: u32,
+    read: u64,
 }
 
 impl<'a> Obs<'a> {
     /// The table of a source that has one.
     pub fn of(selection: &Selection<'a>) -> Result<Option<Obs<'a>>, Stop> {
         let Some(dataset) = selection.source.dataset() else { return Ok(None) };
-        Ok(dataset.obs()?.map(|table| Obs { dataset, table, reads: 0 }))
+        Ok(dataset.obs()?.map(|table| Obs { dataset, table, read: 0 }))
     }
 
     pub fn table(&self) -> &ObsTable<'a> {
@@ -44,13 +44,14 @@ impl<'a> Obs<'a> {
 
     /// Some columns of the cells of a piece.
     pub fn values(&mut self, columns: &[&str], piece: &Piece) -> Result<RecordBatch, Stop> {
-        self.reads += 1;
-        if self.reads.is_multiple_of(KEPT)
+        let cells: Vec<u64> = piece.cells().collect();
+        if self.read > KEPT
             && let Some(table) = self.dataset.obs()?
         {
-            self.table = table;
+            (self.table, self.read) = (table, 0);
         }
-        Ok(self.table.values(columns, &piece.cells().collect::<Vec<_>>())?)
+        self.read += (cells.len() * columns.len()) as u64;
+        Ok(self.table.values(columns, &cells)?)
     }
 }
 

@@ -58,11 +58,12 @@ pub fn all(
         0 => 1,
         threads => threads.min(pieces.len()).max(1),
     };
+    // A tile of few bytes can state any number of genes.
     let needed = u64::from(selection.n_genes()) * size_of::<Count>() as u64 * threads as u64;
-    let limit = selection.decoder.limits().max_output_bytes;
+    let limit = selection.decoder.limits().max_output_bytes / 4;
     if needed > limit {
         let message = format!(
-            "the sums of all genes need {needed} bytes, the limit is {limit}; raise --max-output if you trust the source"
+            "the sums of all genes need {needed} bytes, a quarter of --max-output is {limit}; raise it if you trust the source"
         );
         return Err(Fault::new("limit_exceeded", selection.source.path(), message).into());
     }

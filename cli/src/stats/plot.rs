@@ -142,7 +142,7 @@ fn histogram(out: &mut String, x: f64, title: &str, below: &str, spread: &Spread
     if let Some(median) = spread.quantiles.iter().find(|quantile| quantile.percent == 50) {
         let at = bins.partition_point(|bin| bin.to < median.value);
         if let Some(bin) = bins.get(at) {
-            let within = (median.value - bin.from) as f64 / ((bin.to - bin.from) as f64 + 1.0);
+            let within = ((median.value - bin.from) as f64 + 0.5) / ((bin.to - bin.from) as f64 + 1.0);
             let x = (at as f64 + within) * bar;
             put(
                 out,

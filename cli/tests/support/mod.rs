@@ -50,6 +50,25 @@ pub fn tilekern_with<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>, st
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
+/// The highest resident memory of a run, in bytes, as far as a look every two milliseconds shows it.
+#[cfg(target_os = "linux")]
+pub fn peak(arguments: &[&str]) -> u64 {
+    let mut child = command().args(arguments).stdout(Stdio::null()).spawn().expect("it starts");
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        peak = peak.max(kib.unwrap_or(0) << 10);
+        if let Some(ended) = child.try_wait().expect("a child") {
+            assert!(ended.success(), "{arguments:?}");
+            return peak;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
 /// A matrix of `cells` x 1000 in which each cell has `per_cell` nonzeros, the first count of the tile being 70,000.
 pub fn matrix(cells: usize, per_cell: usize) -> (Vec<i64>, Vec<i32>, Vec<i32>) {
     let number = |i: usize| i32::try_from(i).expect("small");

@@ -302,35 +302,22 @@ impl ColumnMap {
         self.table[gene.cast_unsigned() as usize]
     }
 
-    /// Appends what is kept of a row, sorted by column.
-    pub fn keep<T: Count>(
-        &self,
-        genes: &[i32],
-        counts: &[T],
-        (columns_out, counts_out): (&mut Vec<i32>, &mut Vec<T>),
-        sorter: &mut Sorter<T>,
-    ) {
-        let genes = self.front(genes);
-        let start = columns_out.len();
-        // No branch on the data: every nonzero is written, and the next one overwrites it unless it is kept.
-        columns_out.resize(start + genes.len(), 0);
-        counts_out.resize(start + genes.len(), T::zeroed());
-        let kept = {
-            let (columns_out, counts_out) = (&mut columns_out[start..], &mut counts_out[start..]);
-            let mut kept = 0;
-            for (&gene, &count) in genes.iter().zip(counts) {
-                let column = self.column(gene);
-                columns_out[kept] = column;
-                counts_out[kept] = count;
-                kept += usize::from(column >= 0);
-            }
-            kept
-        };
-        columns_out.truncate(start + kept);
-        counts_out.truncate(start + kept);
-        if !self.sorted {
-            sorter.sort(&mut columns_out[start..], &mut counts_out[start..], self.n_columns as usize);
+    /// Replaces the genes of a row by columns, moves what is kept to its front, sorted, and returns how many these are.
+    pub fn keep<T: Count>(&self, genes: &mut [i32], counts: &mut [T], sorter: &mut Sorter<T>) -> usize {
+        let n = self.front(genes).len();
+        let (genes, counts) = (&mut genes[..n], &mut counts[..n]);
+        let mut kept = 0;
+        for i in 0..n {
+            // No branch on the data: every nonzero is written, and the next one overwrites it unless it is kept.
+            let (column, count) = (self.column(genes[i]), counts[i]);
+            genes[kept] = column;
+            counts[kept] = count;
+            kept += usize::from(column >= 0);
         }
+        if !self.sorted {
+            sorter.sort(&mut genes[..kept], &mut counts[..kept], self.n_columns as usize);
+        }
+        kept
     }
 }
 

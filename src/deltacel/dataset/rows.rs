@@ -117,14 +117,14 @@ impl<T: Count> Arena<T> {
         &mut self,
         requests: &[Request],
         row: impl Fn(&Request) -> usize,
-        span: &Csr<U>,
-        mut append: impl FnMut(&mut Arena<T>, &[i32], &[U], usize) -> bool,
+        span: &mut Csr<U>,
+        mut append: impl FnMut(&mut Arena<T>, &mut [i32], &mut [U], usize) -> bool,
     ) -> Result<(), usize> {
         for same in requests.chunk_by(|a, b| a.cell == b.cell) {
             let at = row(&same[0]);
             let nonzeros = row_of(span, at);
             let start = self.indices.len();
-            if !append(self, &span.indices()[nonzeros.clone()], &span.values()[nonzeros], same.len()) {
+            if !append(self, &mut span.indices[nonzeros.clone()], &mut span.values[nonzeros], same.len()) {
                 return Err(at);
             }
             self.rows.extend(same.iter().map(|request| (request.at, start..self.indices.len())));
@@ -399,15 +399,9 @@ impl<'a, T: Count> Reader<'a, T> {
             };
             if exact {
                 arena.take(requests, row, span, |arena, genes, counts, _| {
-                    match map {
-                        None => {
-                            arena.indices.extend_from_slice(genes);
-                            arena.values.extend_from_slice(counts);
-                        }
-                        Some(map) => {
-                            map.keep(genes, counts, (&mut arena.indices, &mut arena.values), &mut arena.sorter);
-                        }
-                    }
+                    let kept = map.map_or(genes.len(), |map| map.keep(genes, counts, &mut arena.sorter));
+                    arena.indices.extend_from_slice(&genes[..kept]);
+                    arena.values.extend_from_slice(&counts[..kept]);
                     true
                 })?;
             }
@@ -419,20 +413,12 @@ impl<'a, T: Count> Reader<'a, T> {
         // Some count is above what the type holds: this is rare, and may be slow.
         self.wide.with(|span| {
             self.decoder.decode_cells(tile, cells.clone(), span)?;
-            let (mut kept, mut sorter) = ((Vec::new(), Vec::new()), Sorter::default());
+            let mut sorter = Sorter::default();
             let mut inexact = 0;
             let taken = arena.take(requests, row, span, |arena, genes, counts, times| {
-                let (genes, counts) = match map {
-                    None => (genes, counts),
-                    Some(map) => {
-                        kept.0.clear();
-                        kept.1.clear();
-                        map.keep(genes, counts, (&mut kept.0, &mut kept.1), &mut sorter);
-                        (&kept.0[..], &kept.1[..])
-                    }
-                };
-                arena.indices.extend_from_slice(genes);
-                counts.iter().all(|count| {
+                let kept = map.map_or(genes.len(), |map| map.keep(genes, counts, &mut sorter));
+                arena.indices.extend_from_slice(&genes[..kept]);
+                counts[..kept].iter().all(|count| {
                     let count = count.cast_unsigned();
                     inexact += times * usize::from(count > T::EXACT_TO);
                     T::from_exception(count).map(|count| arena.values.push(count)).is_some()

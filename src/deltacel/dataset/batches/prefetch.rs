@@ -124,6 +124,23 @@ impl<T: Count> Batch<T> {
     }
 }
 
+#[cfg(feature = "arrow")]
+impl<T: crate::deltacel::ArrowCount> Batch<T> {
+    /// Hands the counts over to Arrow, without a copy, together with the columns of the table of cells that were asked
+    /// for: see [`Csr::into_arrow`] and [`Csr::into_arrow_with`].
+    ///
+    /// # Errors
+    /// [`ArrowError::InvalidArgumentError`](arrow_schema::ArrowError) for a column of the table that is named `gene` or
+    /// `count`.
+    pub fn into_arrow(mut self) -> Result<arrow_array::RecordBatch, arrow_schema::ArrowError> {
+        #[cfg(feature = "obs")]
+        if let Some(obs) = self.parts.obs.take() {
+            return self.into_csr().into_arrow_with(&obs);
+        }
+        std::mem::take(&mut self.parts.csr).into_arrow()
+    }
+}
+
 impl<T: Count> Drop for Batch<T> {
     fn drop(&mut self) {
         // The epoch may be over; then nobody needs it.
