@@ -69,8 +69,8 @@ pub enum Remainder {
 /// [`check_crc(false)`](super::DatasetBuilder::check_crc) a window also reads each of its tiles wholly.
 ///
 /// **Memory**: two times the cells of a window times lanes, divided by the ranks (see [`BatchesBuilder::lanes`]): one
-/// part is handed out while the next is decoded. 8 bytes for each nonzero (6 as `u16`) and 40 for each cell, and up to
-/// twice that while memory grows; then the batches that are ready, and a tile and a chunk for each thread.
+/// part is handed out while the next is decoded. 8 bytes for each nonzero (6 as `u16`) and about 100 for each cell; then
+/// the batches that are ready, and a tile and a chunk for each thread.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct BatchesBuilder {
