@@ -135,7 +135,7 @@ impl BatchesBuilder {
     }
 
     /// Columns of the table of cells that come with each batch: categories as dictionaries with the vocabulary of all
-    /// datasets, so that a key means the same in every batch.
+    /// datasets, so that a key means the same in every batch. Values that were read stay in memory for the epoch.
     #[cfg(feature = "obs")]
     pub fn obs<N: Into<String>>(mut self, columns: impl IntoIterator<Item = N>) -> BatchesBuilder {
         self.obs = columns.into_iter().map(Into::into).collect();
@@ -233,7 +233,8 @@ impl BatchesBuilder {
         self
     }
 
-    /// Starts the threads, which end with the epoch or when the batches are dropped.
+    /// Starts the threads, which end with the epoch or when the batches are dropped. `T` is the type of the counts: as `u16`
+    /// a larger count is an error, as `f32` those above 2^24 are rounded, as [`Reader::rows`](super::Reader::rows) does.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] in [`Part::Option`] for a number that does not hold; in [`Part::Cells`] for cells that
