@@ -33,9 +33,9 @@
 //! |---|---|---|
 //! | `parallel` | yes | threads over the chunks of a tile |
 //! | `encode` | yes | the writer of tiles |
-//! | `dataset` | yes | directories of tiles |
+//! | `dataset` | yes | directories of tiles: rows, some genes, several as one, shuffled mini-batches |
 //! | `simulate` | no | realistic counts from a seed |
-//! | `arrow` | no | results as Arrow arrays |
+//! | `arrow` | no | results as Arrow arrays, with columns of the table of cells |
 //! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.

@@ -69,8 +69,8 @@ pub enum Remainder {
 /// [`check_crc(false)`](super::DatasetBuilder::check_crc) a window also reads each of its tiles wholly.
 ///
 /// **Memory**: two times the cells of a window times lanes, divided by the ranks (see [`BatchesBuilder::lanes`]): one
-/// part is handed out while the next is decoded. 8 bytes for each nonzero (6 as `u16`) and 40 for each cell, and up to
-/// twice that while memory grows; then the batches that are ready, and a tile and a chunk for each thread.
+/// part is handed out while the next is decoded. 8 bytes for each nonzero (6 as `u16`) and about 100 for each cell; then
+/// the batches that are ready, and a tile and a chunk for each thread.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct BatchesBuilder {
@@ -135,7 +135,7 @@ impl BatchesBuilder {
     }
 
     /// Columns of the table of cells that come with each batch: categories as dictionaries with the vocabulary of all
-    /// datasets, so that a key means the same in every batch.
+    /// datasets, so that a key means the same in every batch. Values that were read stay in memory for the epoch.
     #[cfg(feature = "obs")]
     pub fn obs<N: Into<String>>(mut self, columns: impl IntoIterator<Item = N>) -> BatchesBuilder {
         self.obs = columns.into_iter().map(Into::into).collect();
@@ -233,7 +233,8 @@ impl BatchesBuilder {
         self
     }
 
-    /// Starts the threads, which end with the epoch or when the batches are dropped.
+    /// Starts the threads, which end with the epoch or when the batches are dropped. `T` is the type of the counts: as `u16`
+    /// a larger count is an error, as `f32` those above 2^24 are rounded, as [`Reader::rows`](super::Reader::rows) does.
     ///
     /// # Errors
     /// [`ErrorKind::OutOfRange`] in [`Part::Option`] for a number that does not hold; in [`Part::Cells`] for cells that
