@@ -15,6 +15,7 @@ mod info;
 mod man;
 mod obs;
 mod options;
+mod repair;
 mod sample;
 mod source;
 mod table;
@@ -74,6 +75,7 @@ enum Verb {
     Verify(verify::Args),
     Decode(decode::Args),
     Convert(convert::Args),
+    Repair(repair::Args),
     Obs(obs::Args),
     Sample(sample::Args),
     Trace(trace::Args),
@@ -90,6 +92,7 @@ impl Verb {
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Convert(args) => convert::run(&args, console),
+            Verb::Repair(args) => repair::run(&args, console),
             Verb::Obs(args) => obs::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),

@@ -144,9 +144,14 @@ impl Stage {
         })
     }
 
-    /// Where the dataset is put together. Tiles of an attempt that was interrupted are taken back from there.
+    /// Where the dataset is put together.
+    pub fn dataset_path(&self) -> PathBuf {
+        self.root.join("dataset")
+    }
+
+    /// Where the dataset is put together, with nothing in it. Tiles of an attempt that was interrupted are taken back from there.
     pub fn dataset(&self) -> Result<PathBuf> {
-        let dataset = self.root.join("dataset");
+        let dataset = self.dataset_path();
         let back = || -> io::Result<()> {
             let tiles = dataset.join("tiles");
             if tiles.is_dir() {
@@ -166,12 +171,8 @@ impl Stage {
 
     /// Gives the dataset its name, and removes everything else.
     pub fn commit(self, output: &Path) -> Result<()> {
-        fs::rename(self.root.join("dataset"), output).map_err(|error| Error::io(error, output))?;
-        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(parent) = File::open(parent) {
-            // So that the new name survives a power cut. Not every file system can; the result itself is safe.
-            let _ = parent.sync_all();
-        }
+        fs::rename(self.dataset_path(), output).map_err(|error| Error::io(error, output))?;
+        sync_parent(output);
         self.discard()
     }
 
@@ -190,7 +191,39 @@ impl Stage {
     }
 }
 
-fn tile_name(tile: u64) -> String {
+/// Makes a name survive a power cut. Not every file system can; what has the name is safe.
+fn sync_parent(path: &Path) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(parent) = File::open(parent) {
+        let _ = parent.sync_all();
+    }
+}
+
+/// Moves a file over another one, or to where there is none: at once, on one file system or across two.
+pub fn place(from: &Path, to: &Path) -> Result<()> {
+    let fault = |error| Error::io(error, to);
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(fault)?;
+    }
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mut temporary = to.as_os_str().to_owned();
+            temporary.push(".tmp");
+            let temporary = PathBuf::from(temporary);
+            let copied = fs::copy(from, &temporary).and_then(|_| File::open(&temporary)?.sync_all());
+            copied.and_then(|()| fs::rename(&temporary, to)).map_err(|error| {
+                let _ = fs::remove_file(&temporary); // the first error is the one to tell
+                fault(error)
+            })?;
+        }
+        renamed => renamed.map_err(fault)?,
+    }
+    sync_parent(to);
+    Ok(())
+}
+
+/// The name of a tile's file in a dataset, or among those that are done.
+pub fn tile_name(tile: u64) -> String {
     format!("tiles/tile_{tile:06}.dct")
 }
 

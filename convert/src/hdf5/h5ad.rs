@@ -1,9 +1,9 @@
 //! h5ad: AnnData in HDF5, as anndata 0.5 to 0.13, R and others write it.
 
+use super::Opened;
 use super::file::{Array, Attributes, Folder, Node};
 use super::frame::Frame;
 use super::matrix::Matrix;
-use super::Opened;
 use crate::{Error, ErrorKind, InputOptions, Result};
 
 /// The names of its matrices.
