@@ -128,6 +128,7 @@ struct Failure<'a> {
 }
 
 fn main() -> ExitCode {
+    tilekern::hush_guarded_panics();
     let cli = Cli::parse();
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);
