@@ -174,11 +174,11 @@ fn columns(path: &str, dataset: &Dataset, table: &ObsTable<'_>, console: &mut Co
     shown.lines().try_for_each(|line| console.line(line))
 }
 
-/// The numbers of the cells of a range, not too many at a time.
+/// The numbers of the cells of a range, those of a tile at a time, and not too many, whatever a manifest says.
 fn pieces(cells: Range<u64>, size: u64) -> impl Iterator<Item = Vec<u64>> {
     let mut start = cells.start;
     std::iter::from_fn(move || {
-        let end = (start / size + 1).saturating_mul(size).min(cells.end);
+        let end = (start / size + 1).saturating_mul(size).min(cells.end).min(start.saturating_add(1 << 20));
         let piece = start..end;
         start = end;
         (!piece.is_empty()).then(|| piece.collect())

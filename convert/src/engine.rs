@@ -28,7 +28,7 @@ use self::record::{Record, RecordedInput};
 use self::selection::Selection;
 use crate::genes::{self, Genes};
 use crate::open::{choices, choose, open, other_counts};
-use crate::rows::{Cleaner, Rows};
+use crate::rows::{Cleaner, Columns, Rows};
 use crate::shuffle::{self, BUCKETS};
 use crate::spool::Spool;
 use crate::stage::Stage;
@@ -431,6 +431,10 @@ impl<'a> Conversion<'a> {
                 // Where all tiles are there, or on their way into the dataset, this moves them back.
                 self.stage.dataset()?;
                 if self.stage.json::<Counted>(&counts_name(0))?.is_none() {
+                    if self.options.obs {
+                        // A table that cannot be read is told now, not when all tiles are there.
+                        self.obs()?;
+                    }
                     self.count(self.shard)?;
                 }
                 let plan = self.plan(parts)?;
@@ -501,8 +505,12 @@ impl<'a> Conversion<'a> {
             None => None,
         };
         let memory = self.memory(32);
-        let mut cleaners: Vec<_> =
-            self.genes.columns.iter().map(|columns| Cleaner::new(columns, self.options.round)).collect();
+        let mut cleaners: Vec<_> = self
+            .genes
+            .columns
+            .iter()
+            .map(|columns| Cleaner::new(Columns::Others(columns), self.options.round))
+            .collect();
         let (mut rows, mut in_tile) = (Rows::default(), 0);
         let starts = &self.starts;
         blocks(&mut self.inputs, starts, cells, memory, &mut |input, block| {
@@ -614,7 +622,8 @@ impl<'a> Conversion<'a> {
         let memory = self.memory(32);
         let compose = |columns: &Vec<u32>| columns.iter().map(|&gene| place[gene as usize]).collect::<Vec<u32>>();
         let columns: Vec<_> = self.genes.columns.iter().map(compose).collect();
-        let mut cleaners: Vec<_> = columns.iter().map(|columns| Cleaner::new(columns, self.options.round)).collect();
+        let mut cleaners: Vec<_> =
+            columns.iter().map(|columns| Cleaner::new(Columns::Others(columns), self.options.round)).collect();
         blocks(&mut self.inputs, &self.starts, cells, memory, &mut |input, block| {
             let mut next = 0;
             while next < block.n_cells() {

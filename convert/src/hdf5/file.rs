@@ -31,22 +31,26 @@ pub(super) struct Container {
     /// None where it is a zarr store: a directory at `path`.
     storage: Option<Arc<dyn hdf5_reader::Storage>>,
     pub path: PathBuf,
+    /// Bytes of the file, or of all files of the store.
+    length: u64,
 }
 
 impl Container {
     pub fn open(path: &Path) -> Result<Container> {
         // Not mapped: a file that another process cuts while it is read is an error then, no signal.
         let storage = asked(|| FileStorage::open(path)).map_err(|error| fault(error).in_path(path))?;
-        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned() })
+        let length = hdf5_reader::Storage::len(&storage);
+        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned(), length })
     }
 
     pub fn from_bytes(bytes: Vec<u8>) -> Container {
-        Container { storage: Some(Arc::new(BytesStorage::new(bytes))), path: PathBuf::from("(bytes)") }
+        let length = bytes.len() as u64;
+        Container { storage: Some(Arc::new(BytesStorage::new(bytes))), path: PathBuf::from("(bytes)"), length }
     }
 
     /// A zarr store.
     pub fn zarr(path: &Path) -> Container {
-        Container { storage: None, path: path.to_owned() }
+        Container { storage: None, path: path.to_owned(), length: zarr::length(path) }
     }
 
     /// The root, for looking around.
@@ -57,9 +61,7 @@ impl Container {
     /// Bytes that a table may take. They come on top of the memory for matrices; but a small file that says that it has
     /// huge tables, for instance of values that it does not store, is not believed.
     pub fn memory_for_tables(&self, memory: usize) -> usize {
-        // A store is many files: of those that it lacks only the memory for chunks is believed.
-        let length = self.storage.as_ref().map_or(1 << 24, |storage| storage.len());
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let length = usize::try_from(self.length).unwrap_or(usize::MAX);
         memory.max(16 << 20).saturating_add(length.saturating_mul(64))
     }
 
