@@ -740,6 +740,15 @@ impl<'a> Conversion<'a> {
                 let message = format!("the table has {} rows for {} cells", found.num_rows(), input.n_cells());
                 return Err(fault(Error::new(ErrorKind::Inconsistent, message), &path));
             }
+            let schema = found.schema();
+            let ordered = schema.fields().iter().filter(|field| field.dict_is_ordered() == Some(true));
+            let ordered: Vec<String> = ordered.map(|field| format!("{:?}", field.name())).collect();
+            if !ordered.is_empty() {
+                let note = format!("that categories are ordered is not kept, their order is: {}", ordered.join(", "));
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
             if several && found.column_by_name(SOURCE_COLUMN).is_some() {
                 let note = format!("{} has a column {SOURCE_COLUMN} of its own, which is kept", path.display());
                 self.notes.push(note);

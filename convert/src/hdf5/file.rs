@@ -220,6 +220,18 @@ impl Attributes {
         })
     }
 
+    /// Whether there is a truth value that is true.
+    pub fn holds(&self, name: &str) -> bool {
+        match self {
+            Attributes::Hdf5(all) => {
+                let truth =
+                    |attribute: &Attribute| asked(|| attribute.read_scalar::<Truth>()).is_ok_and(|truth| truth.0);
+                get(all, name).is_some_and(truth)
+            }
+            Attributes::Zarr(all) => all.get(name).and_then(Value::as_bool) == Some(true),
+        }
+    }
+
     /// A list of texts. An empty list may have any type: h5py makes it one of numbers.
     pub fn texts(&self, name: &str) -> Result<Option<Vec<String>>> {
         let attribute = match self {
