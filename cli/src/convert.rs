@@ -107,7 +107,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads())]
     threads: u16,
 
-    /// Memory for counts, however many there are; tables of cells and genes come on top
+    /// Memory for counts, however many there are. On top come the tables of cells and genes of all inputs, as large as they
+    /// are in memory; eight bytes for each cell with --shuffle; and the program itself
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     memory: u64,
 

@@ -72,7 +72,8 @@ pub struct Options {
     pub match_genes: Option<MatchGenes>,
     /// Threads that encode; 0 is one per CPU.
     pub threads: usize,
-    /// Bytes that the matrix may take, whatever its size. Tables of cells and genes come on top.
+    /// Bytes that the matrix may take, whatever its size. On top come the tables of cells and genes of all inputs, eight
+    /// bytes for each cell with a shuffle, and the lists of genes that are as long as the tables.
     pub memory: u64,
     /// Go on with a conversion that was interrupted, or start.
     pub resume: bool,

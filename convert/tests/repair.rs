@@ -151,7 +151,8 @@ fn several_files_at_once() {
 
 #[test]
 fn conversions_of_every_kind() {
-    let kinds: [(&str, fn(&Path, &mut Options)); 5] = [
+    type Change = fn(&Path, &mut Options);
+    let kinds: [(&str, Change); 5] = [
         ("shuffled", |_, options| options.shuffle = Some(3)),
         ("source", |_, options| {
             options.gene_order = GeneOrder::Source;

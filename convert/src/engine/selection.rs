@@ -28,7 +28,8 @@ impl Selection {
         let refuse = |message: String| Err(Error::new(ErrorKind::OutOfRange, message).in_part("cells"));
         let mut chosen: Vec<Range<u64>> = Vec::new();
         let mut before = 0;
-        for range in ranges.unwrap_or(&[0..n]) {
+        let all = 0..n;
+        for range in ranges.unwrap_or(std::slice::from_ref(&all)) {
             let Range { start, end } = *range;
             if start > end || end > n {
                 let message = format!("{start}..{end} is not within 0..{n}: choose cells that are there");
