@@ -74,7 +74,10 @@ impl Stage {
                 );
                 return Err(Error::new(ErrorKind::Inconsistent, message).in_path(path));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => stage.put(JOURNAL, journal.as_bytes())?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                stage.check_new()?;
+                stage.put(JOURNAL, journal.as_bytes())?;
+            }
             Err(error) => return Err(Error::io(error, path)),
         }
         for folder in ["tiles", "scratch", "cells"] {
@@ -83,6 +86,31 @@ impl Stage {
         }
         stage.clear_scratch()?;
         Ok(stage)
+    }
+
+    /// What a process that was killed left, if there is anything; whatever it was about.
+    pub fn left(root: PathBuf, part: u32) -> Result<Option<Stage>> {
+        let path = root.join(JOURNAL);
+        match fs::read_to_string(&path) {
+            Ok(journal) => Stage::open(root, part, true, &journal).map(Some),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(Error::io(error, path)),
+        }
+    }
+
+    /// Passes a directory that nobody else uses: at the end it is removed with all that is in it.
+    fn check_new(&self) -> Result<()> {
+        let fault = |error| Error::io(error, &self.root);
+        for entry in fs::read_dir(&self.root).map_err(fault)? {
+            let name = entry.map_err(fault)?.file_name();
+            let name = name.to_string_lossy();
+            if !name.starts_with("lock-") && !name.starts_with(JOURNAL) {
+                let _ = fs::remove_file(self.root.join(format!("lock-{}", self.part))); // ours, and in the way there
+                let message = format!("is not a conversion's directory, for it holds {name}; move it away");
+                return Err(Error::new(ErrorKind::Unsupported, message).in_path(&self.root));
+            }
+        }
+        Ok(())
     }
 
     /// The directory for temporary files of this process.

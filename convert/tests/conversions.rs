@@ -116,7 +116,7 @@ fn several_inputs_are_one_dataset() {
     run(&[&out], &again, &options).unwrap();
     assert_eq!(Matrix::of(&again).sums(), joined.sums());
     let part = folder.path().join("part");
-    run(&[&out], &part, &Options { cells: Some(vec![30..90]), ..small() }).unwrap();
+    run(&[&out], &part, &Options { cells: Some(vec![30..60, 60..90]), ..small() }).unwrap();
     assert_eq!(Matrix::of(&part).rows, joined.rows[30..90]);
     let twice = folder.path().join("twice");
     run(&[&part, &out], &twice, &Options { obs: false, ..small() }).unwrap();
@@ -124,7 +124,8 @@ fn several_inputs_are_one_dataset() {
     assert_eq!(names(&twice).len(), 40);
     let error = run(&[&out], &part, &small()).unwrap_err();
     assert!(error.to_string().contains("exists already"), "{error}");
-    let error = run(&[&out], &folder.path().join("x"), &Options { cells: Some(vec![30..107]), ..small() }).unwrap_err();
+    let error =
+        run(&[&out], &folder.path().join("x"), &Options { cells: Some(vec![0..1, 30..107]), ..small() }).unwrap_err();
     assert!(error.to_string().contains("30..107 is not within 0..106"), "{error}");
 }
 
@@ -152,7 +153,7 @@ fn some_cells_of_an_input() {
     };
     assert_eq!(kept(Some(&[3..7, 7..9, 9..9, 40..41, 90..100]), None).unwrap(), rows(&[3..9, 40..41, 90..100]));
     assert_eq!(kept(None, Some("barcode in ['cell99', 'cell5', 'cell6']")).unwrap(), rows(&[5..7, 99..100]));
-    assert_eq!(kept(Some(&[0..6]), Some("barcode not in ['cell2', 'cell7']")).unwrap(), rows(&[0..2, 3..6]));
+    assert_eq!(kept(Some(&[0..2, 2..6]), Some("barcode not in ['cell2', 'cell7']")).unwrap(), rows(&[0..2, 3..6]));
     for (ranges, why) in
         [(vec![5..9, 8..10], "8..10 starts before the end"), (vec![0..1, 99..101], "99..101 is not within")]
     {
@@ -178,6 +179,13 @@ fn a_conversion_that_was_complete_is_told_to_be() {
     let again = run(&[&input], &out, &options).unwrap();
     assert_eq!((again.n_cells, again.nnz, again.complete), (first.n_cells, first.nnz, true));
     assert!(files(&out) == sound && !folder.path().join("out.partial").exists());
+    // What is not of a conversion is not removed with one.
+    let (mine, other) = (folder.path().join("other.partial/mine"), folder.path().join("other"));
+    fs::create_dir_all(mine.parent().unwrap()).unwrap();
+    fs::write(&mine, "text").unwrap();
+    let error = run(&[&input], &other, &options).unwrap_err();
+    assert!(error.to_string().contains("is not a conversion's directory, for it holds mine"), "{error}");
+    assert!(mine.exists() && !other.exists());
     for other in [small(), Options { tile_size: 17, ..options.clone() }, Options { shuffle: Some(1), ..options }] {
         let error = run(&[&input], &out, &other).unwrap_err();
         assert!(error.to_string().contains("exists already"), "{error}");

@@ -75,7 +75,16 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
     let root = fs::canonicalize(output).map_err(|error| Error::io(error, output))?;
     let dataset = open(&root, output)?;
     let bad = faults(&root, dataset.manifest(), options, progress)?;
+    let mut name = root.file_name().unwrap_or_default().to_owned();
+    name.push(".repair");
+    let working = root.with_file_name(name);
     if bad.is_empty() {
+        // One that was killed right behind its last step leaves it.
+        if !options.dry_run
+            && let Some(left) = Stage::left(working, 0)?
+        {
+            left.discard()?;
+        }
         return Ok(Repaired::default());
     }
     let record = Record::read(dataset.manifest()).map_err(|error| error.in_path(output))?;
@@ -88,10 +97,8 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
     let conversion_options = original(&dataset, &record, options, &bad).map_err(|error| error.in_path(output))?;
     check(inputs, &conversion_options, super::Step::Whole)?;
     let whole = Shard { index: 0, count: 1 };
-    let mut name = root.file_name().unwrap_or_default().to_owned();
-    name.push(".repair");
     let journal = journal(inputs, &conversion_options, whole.count)?;
-    let stage = Stage::open(root.with_file_name(name), whole.index, true, &journal)?;
+    let stage = Stage::open(working, whole.index, true, &journal)?;
     let task = Task { root: &root, output, dataset: &dataset, record: &record, bad: &bad };
     let result = Conversion::open(inputs, Some(&record.inputs), &conversion_options, whole, &stage, progress)
         .and_then(|mut conversion| task.run(&mut conversion, options.dry_run));
