@@ -44,6 +44,8 @@
 mod buffer;
 pub mod deltacel;
 mod error;
+#[cfg(feature = "obs")]
+mod guard;
 mod input;
 mod limits;
 #[cfg(feature = "dataset")]
@@ -57,6 +59,8 @@ mod zstd;
 
 pub use buffer::{Buffer, Pages};
 pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
+#[cfg(feature = "obs")]
+pub use guard::{guarded, hush_guarded_panics};
 pub use limits::Limits;
 #[cfg(feature = "dataset")]
 pub use mmap::MappedDirectory;

@@ -7,7 +7,7 @@ mod bodies;
 use std::path::{Path, PathBuf};
 
 /// Targets about files that are converted: `convert/tests/fuzz.rs` replays those.
-const OF_CONVERSION: &[&str] = &["h5ad"];
+const OF_CONVERSION: &[&str] = &["h5ad", "mtx", "zarr"];
 
 fn files(folder: &str) -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);

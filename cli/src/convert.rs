@@ -35,6 +35,7 @@ Examples:
   tilekern convert a/ b/ counts --match-genes id           inputs with different genes
   tilekern convert counts fast --profile fast              a dataset with other tiles
   tilekern convert counts part --cells 0..5000             some of its cells
+  tilekern convert counts t --where 'n_counts > 500'         those that pass a filter
   tilekern convert raw/ counts --resume                    go on after an interruption
 
 Side by side, on one machine or many (docs/cluster.md has a job script):
@@ -82,9 +83,13 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     feature_type: Option<String>,
 
-    /// Only the cells from A up to, but without, B of the only input
+    /// Only the cells from A up to, but without, B of the only input; several times for several ranges, in their order
     #[arg(long, value_name = "A..B")]
-    cells: Option<CellRange>,
+    cells: Vec<CellRange>,
+
+    /// Only the cells that pass a filter on the table of cells (see `tilekern obs --help`)
+    #[arg(long = "where", value_name = "FILTER")]
+    filter: Option<String>,
 
     /// Put the cells of all inputs in a random order, which the seed decides
     #[arg(long, value_name = "SEED")]
@@ -102,7 +107,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads())]
     threads: u16,
 
-    /// Memory for counts, however many there are; tables of cells and genes come on top
+    /// Memory for counts, however many there are. On top come the tables of cells and genes of all inputs, as large as they
+    /// are in memory; eight bytes for each cell with --shuffle; and the program itself
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     memory: u64,
 
@@ -178,7 +184,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         (None, None) => Step::Whole,
     };
     target::if_interrupted("what is done stays; --resume, or the same command again for a part, goes on");
-    let bar = Bar(console.progress(0, ""));
+    let bar = Bar::new(console);
     let start = Instant::now();
     let summary =
         convert(&args.inputs, &args.output, &options(args)?, step, &bar).map_err(|error| Stop::Fault(error.into()));
@@ -188,10 +194,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 }
 
 fn options(args: &Args) -> Result<Options, Stop> {
-    let cells = match &args.cells {
-        None => None,
-        Some(range) => Some(range.bounds().ok_or_else(|| Stop::Usage("write both ends of --cells: 0..100".into()))?),
-    };
+    let both = || Stop::Usage("write both ends of --cells: 0..100".into());
+    let cells = args.cells.iter().map(|range| range.bounds().ok_or_else(both)).collect::<Result<Vec<_>, _>>()?;
     Ok(Options {
         tile_size: args.tile_size.into(),
         profile: args.profile,
@@ -204,7 +208,8 @@ fn options(args: &Args) -> Result<Options, Stop> {
         obs: !args.no_obs,
         matrix: args.matrix.clone(),
         feature_type: args.feature_type.clone(),
-        cells,
+        cells: (!cells.is_empty()).then_some(cells),
+        filter: args.filter.clone(),
         shuffle: args.shuffle,
         round: args.round,
         match_genes: args.match_genes.map(|by| match by {
@@ -277,7 +282,13 @@ fn report(args: &Args, summary: &Summary, seconds: f64, console: &mut Console) -
 }
 
 /// A bar for each pass.
-struct Bar(ProgressBar);
+pub struct Bar(pub ProgressBar);
+
+impl Bar {
+    pub fn new(console: &Console) -> Bar {
+        Bar(console.progress(0, ""))
+    }
+}
 
 impl Progress for Bar {
     fn start(&self, phase: Phase, done: u64, cells: u64) {
@@ -285,6 +296,7 @@ impl Progress for Bar {
             ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len} cells, {per_sec}, {eta} left");
         self.0.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
         self.0.set_message(match phase {
+            Phase::Verifying => "verifying",
             Phase::Counting => "counting",
             Phase::Writing => "writing",
         });

@@ -18,6 +18,7 @@ mod man;
 mod obs;
 mod options;
 mod output;
+mod repair;
 mod sample;
 mod selection;
 mod source;
@@ -84,6 +85,7 @@ enum Verb {
     Verify(verify::Args),
     Decode(decode::Args),
     Convert(convert::Args),
+    Repair(repair::Args),
     Obs(obs::Args),
     Sample(sample::Args),
     Trace(trace::Args),
@@ -102,6 +104,7 @@ impl Verb {
             Verb::Verify(args) => verify::run(&args, console),
             Verb::Decode(args) => decode::run(&args, console),
             Verb::Convert(args) => convert::run(&args, console),
+            Verb::Repair(args) => repair::run(&args, console),
             Verb::Obs(args) => obs::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
@@ -137,6 +140,7 @@ struct Failure<'a> {
 }
 
 fn main() -> ExitCode {
+    tilekern::hush_guarded_panics();
     let cli = Cli::parse();
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);

@@ -12,7 +12,7 @@ use tilekern::{Error, ErrorKind, Limits, Part, Unsupported};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::options::CellRange;
+use crate::options::{CacheFolder, CellRange};
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
 use crate::text::{json, shown};
@@ -39,6 +39,9 @@ pub struct Args {
     /// Only the cells that pass a filter
     #[arg(long = "where", value_name = "FILTER")]
     filter: Option<String>,
+
+    #[command(flatten)]
+    cache: CacheFolder,
 }
 
 const FILTERS: &str = "\
@@ -55,7 +58,8 @@ Examples:
   tilekern obs counts cell_type n_counts              their values in all cells
   tilekern obs counts cell_type --cells 0..10         in the first ten cells
   tilekern obs counts --where 'n_counts > 500'        which cells pass
-  tilekern obs counts cell_type --where 'n_counts > 500' --json";
+  tilekern obs counts cell_type --where 'n_counts > 500' --json
+  tilekern obs counts cell_type --cache /scratch/cells   keep the column there for the next time";
 
 /// What `--json` prints about the columns.
 #[derive(Serialize)]
@@ -127,6 +131,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     };
     let Source::Dataset(_, dataset) = &source else { return Err(refuse("a tile has no table of cells")) };
     let Some(table) = dataset.obs()? else { return Err(refuse("this dataset has no table of cells")) };
+    let table = match args.cache.cache() {
+        Some(cache) => table.cached(cache),
+        None => table,
+    };
     let path = source.path().to_string_lossy();
     if args.columns.is_empty() && args.cells.is_none() && args.filter.is_none() {
         columns(&path, dataset, &table, console)?;
@@ -167,11 +175,11 @@ fn columns(path: &str, dataset: &Dataset, table: &ObsTable<'_>, console: &mut Co
     shown.lines().try_for_each(|line| console.line(line))
 }
 
-/// The numbers of the cells of a range, not too many at a time.
+/// The numbers of the cells of a range, those of a tile at a time, and not too many, whatever a manifest says.
 fn pieces(cells: Range<u64>, size: u64) -> impl Iterator<Item = Vec<u64>> {
     let mut start = cells.start;
     std::iter::from_fn(move || {
-        let end = (start / size + 1).saturating_mul(size).min(cells.end);
+        let end = (start / size + 1).saturating_mul(size).min(cells.end).min(start.saturating_add(1 << 20));
         let piece = start..end;
         start = end;
         (!piece.is_empty()).then(|| piece.collect())

@@ -1,10 +1,11 @@
 //! Options that several verbs share, and how their values are written.
 
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedI64ValueParser};
+use tilekern::deltacel::dataset::obs::Cache;
 use tilekern::deltacel::{Decoder, DecoderBuilder, Profile};
 use tilekern::kernels::{Kernels, Level};
 use tilekern::{Error, Limits};
@@ -25,6 +26,22 @@ pub struct Engine {
     /// Memory that the results of one tile may take, for example 512M or 8G (default 4G)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_output: Option<u64>,
+}
+
+/// Where columns of tables of cells are kept.
+#[derive(Args, Debug, Clone)]
+pub struct CacheFolder {
+    /// Folder that keeps columns of tables of cells for all processes [default: $DELTACELLS_CACHE, else none]
+    #[arg(long, value_name = "DIR")]
+    cache: Option<PathBuf>,
+}
+
+impl CacheFolder {
+    /// The folder asked for, else that of the environment.
+    pub fn cache(&self) -> Option<Cache> {
+        let variable = || std::env::var_os(Cache::VARIABLE).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+        self.cache.clone().or_else(variable).map(Cache::at)
+    }
 }
 
 /// A number of threads that a machine can have.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use indicatif::{HumanCount, ProgressBar};
 use serde::Serialize;
+use tilekern::deltacel::dataset::obs::Cache;
 use tilekern::deltacel::dataset::{self, Dataset, Event};
 use tilekern::deltacel::{Decoder, verify};
 use tilekern::{Directory, Error};
@@ -12,13 +13,13 @@ use tilekern::{Directory, Error};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::options::Engine;
+use crate::options::{CacheFolder, Engine};
 use crate::source::{As, Found};
 
 /// Check every byte of tiles and datasets, and tell all faults
 ///
-/// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes. One line for each fault: path, part, byte
-/// offset, what is wrong and what to do, kind.
+/// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes, and what a cache
+/// keeps of these. One line for each fault: path, part, byte offset, what is wrong and what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -36,6 +37,9 @@ pub struct Args {
 
     #[command(flatten)]
     engine: Engine,
+
+    #[command(flatten)]
+    cache: CacheFolder,
 }
 
 /// What `--json` prints.
@@ -66,7 +70,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let progress = console.progress(args.paths.len() as u64, "verifying");
     let mut paths = Vec::new();
     for path in &args.paths {
-        let record = check(path, args.format, &decoder, &progress);
+        let record = check(path, args, &decoder, &progress);
         progress.inc(1);
         progress
             .suspend(|| record.warnings.iter().for_each(|warning| console.note(format_args!("warning: {warning}"))));
@@ -107,14 +111,14 @@ fn summary(paths: &[PathRecord], n_faults: usize) -> String {
     }
 }
 
-fn check(path: &Path, format: As, decoder: &Decoder, progress: &ProgressBar) -> PathRecord {
+fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) -> PathRecord {
     let told = |errors: Vec<Error>| errors.into_iter().map(|error| Fault::of(error, path)).collect::<Vec<_>>();
-    let (kind, bytes, faults, warnings) = match Found::at(path, format, decoder.limits()) {
+    let (kind, bytes, faults, warnings) = match Found::at(path, args.format, decoder.limits()) {
         Err(fault) => (None, None, vec![fault], Vec::new()),
         Ok(found) => {
             let (bytes, faults, warnings) = match &found {
                 Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder), Vec::new()),
-                Found::Dataset => check_dataset(path, decoder, progress),
+                Found::Dataset => check_dataset(path, args.cache.cache(), decoder, progress),
             };
             (Some(found.kind()), Some(bytes), told(faults), told(warnings))
         }
@@ -123,7 +127,12 @@ fn check(path: &Path, format: As, decoder: &Decoder, progress: &ProgressBar) -> 
 }
 
 /// The bytes of the tiles as far as the manifest tells them, all faults, and all warnings.
-fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64, Vec<Error>, Vec<Error>) {
+fn check_dataset(
+    path: &Path,
+    cache: Option<Cache>,
+    decoder: &Decoder,
+    progress: &ProgressBar,
+) -> (u64, Vec<Error>, Vec<Error>) {
     let bytes = |dataset: Dataset| dataset.manifest().tile_bytes().iter().fold(0, |sum: u64, &n| sum.saturating_add(n));
     let bytes = Dataset::open(path).map_or(0, bytes);
     let source = match Directory::new(path) {
@@ -147,5 +156,11 @@ fn check_dataset(path: &Path, decoder: &Decoder, progress: &ProgressBar) -> (u64
         }
         ControlFlow::<std::convert::Infallible>::Continue(())
     });
+    // What is kept of a table can only be judged by a sound one.
+    if let (Some(cache), true, Ok(dataset)) = (cache, faults.is_empty(), Dataset::open(path))
+        && let Ok(Some(table)) = dataset.obs()
+    {
+        faults.extend(table.cached(cache).cache_faults());
+    }
     (bytes, faults, warnings)
 }

@@ -355,7 +355,7 @@ fn files_are_replaced_only_by_complete_ones() {
 
 #[test]
 fn help_has_examples_and_pages() {
-    let verbs = ["info", "verify", "decode", "obs", "sample", "trace", "demo", "bench", "completions", "man"];
+    let verbs = ["info", "verify", "repair", "decode", "obs", "sample", "trace", "demo", "bench", "completions", "man"];
     for verb in verbs {
         let run = tilekern([verb, "--help"]);
         assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{verb}");

@@ -133,6 +133,48 @@ fn a_killed_conversion_goes_on() {
     }
 }
 
+/// Killed again and again, a repair ends in the dataset as it was; in between each file is the old or the new one.
+#[test]
+fn a_killed_repair_goes_on() {
+    let temp = tempdir().unwrap();
+    let input = temp.path().join("in");
+    folder(&input, 1500, 600, 30);
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    let out = path("out");
+    let base = ["convert", &path("in"), &out, "--tile-size", "10", "--profile", "quick", "--shuffle", "3"];
+    assert_eq!(tilekern(base).code, Some(0));
+    let sound = files(Path::new(&out));
+    for tile in (0..150).filter(|tile| tile % 7 != 0) {
+        fs::write(format!("{out}/tiles/tile_{tile:06}.dct"), "").unwrap();
+    }
+    fs::remove_dir_all(format!("{out}/obs")).unwrap();
+    let dry = tilekern(["repair", &out, "--from", &path("in"), "--dry-run"]);
+    assert!(dry.code == Some(1) && dry.stdout.contains("130 files are to be made again"), "{dry:?}");
+    let (mut kills, mut delay) = (0, 1);
+    loop {
+        let mut child = command().args(["repair", &out, "--from", &path("in"), "--quiet"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        let ended = child.try_wait().unwrap();
+        child.kill().unwrap();
+        let output = child.wait_with_output().unwrap();
+        if let Some(status) = ended {
+            assert!(status.success(), "{output:?}");
+            break;
+        }
+        for (name, bytes) in files(Path::new(&out)) {
+            let expected = sound.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes);
+            assert!(bytes.is_empty() || Some(&bytes) == expected, "{} after {kills} kills", name.display());
+        }
+        kills += 1;
+        delay += 3 + delay / 4 + kills % 5;
+    }
+    assert!(kills > 5, "{kills}");
+    assert!(files(Path::new(&out)) == sound, "after {kills} kills");
+    assert!(!Path::new(&format!("{out}.repair")).exists());
+    let again = tilekern(["repair", &out, "--from", &path("in")]);
+    assert!(again.code == Some(0) && again.stdout.contains("sound, nothing to repair"), "{again:?}");
+}
+
 /// A matrix of 32 MB is converted in 12 MB, beside what a tiny one takes.
 #[cfg(target_os = "linux")]
 #[test]

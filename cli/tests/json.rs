@@ -106,6 +106,9 @@ fn every_verb_prints_what_is_documented() {
     let (h5ad, plot) = (at("out.h5ad"), at("out.svg"));
     let (matrix, converted) = (at("matrix.mtx"), at("converted"));
     fs::write(&matrix, "%%MatrixMarket matrix coordinate integer general\n3 2 1\n1 1 1\n").unwrap();
+    let broken = at("broken");
+    assert_eq!(tilekern(["convert", &matrix, &broken]).code, Some(0));
+    fs::remove_file(at("broken/var_names.txt")).unwrap();
     let (table, odd) = (at("table"), at("odd"));
     dataset_with_obs(table.as_ref());
     dataset_with_obs(odd.as_ref());
@@ -137,11 +140,18 @@ fn every_verb_prints_what_is_documented() {
                 &["obs", &table, "no such"],
                 &["obs", &table, "--where", "no_such"],
                 &["obs", &table, "--cells", "0..9"],
+                &["repair", &absent, "--from", &matrix],
             ],
         ),
         ("`tilekern info`, tile", 0, &[&["info", &a], &["info", &none]]),
         ("`tilekern info`, dataset", 0, &[&["info", &dataset], &["info", &table]]),
         ("`tilekern convert`", 0, &[&["convert", &matrix, &converted]]),
+        ("`tilekern repair`", 1, &[&["repair", &broken, "--from", &matrix, "--dry-run"]]),
+        (
+            "`tilekern repair`",
+            0,
+            &[&["repair", &broken, "--from", &matrix], &["repair", &broken, "--from", &matrix, "--dry-run"]],
+        ),
         ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset, &table], &["verify", &odd, "--quiet"]]),
         ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
         ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),

@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::fs;
+
 use serde_json::json;
-use support::{dataset_with_obs, tilekern};
+use support::{command, dataset_with_obs, tilekern};
 use tempfile::tempdir;
 
 #[test]
@@ -58,4 +60,43 @@ fn columns_and_values() {
     assert_eq!(run.code, Some(1));
     let line = "error: filter at byte 4: does not go with the column (column \"n\" holds numbers, which are not compared with text) [wrong_type]\n";
     assert!(run.stderr.ends_with(line), "{run:?}");
+}
+
+/// Columns are kept where it is said; what is damaged there is named by `verify`, and fetched again by reading.
+#[test]
+fn a_cache_is_verified() {
+    let folder = tempdir().unwrap();
+    let (path, cache) = (folder.path().join("table"), folder.path().join("a cache"));
+    dataset_with_obs(&path);
+    let (path, cache_path) = (path.to_str().unwrap(), cache.to_str().unwrap());
+    let plain = tilekern(["obs", path, "n", "barcode"]).stdout;
+    let kept = || tilekern(["obs", path, "n", "barcode", "--cache", cache_path]);
+    let verify = || tilekern(["verify", path, "--cache", cache_path, "--json"]);
+    assert!(!cache.exists());
+    assert_eq!((verify().code, kept().stdout == plain), (Some(0), true));
+    let fingerprint = fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
+    let file = fingerprint.join("obs/n.arrow");
+    let sound = fs::read(&file).unwrap();
+    assert_eq!(verify().code, Some(0));
+    let at = sound.windows(8).position(|bytes| bytes == u64::MAX.to_le_bytes()).unwrap();
+    let other = [&sound[..at], &[7], &sound[at + 1..]].concat();
+    for (damaged, heals) in [(&sound[..sound.len() - 3], true), (&[], true), (&other, false)] {
+        fs::write(&file, damaged).unwrap();
+        let run = verify();
+        let faults = &run.json()["paths"][0]["faults"];
+        assert_eq!((run.code, &faults[0]["path"]), (Some(1), &file.to_str().unwrap().into()), "{run:?}");
+        assert_eq!(faults.as_array().unwrap().len(), 1, "{run:?}");
+        assert_eq!(tilekern(["verify", path]).code, Some(0), "the dataset itself is sound");
+        if !heals {
+            // What no reading can see must be removed.
+            assert!(run.stdout.contains("remove it"), "{run:?}");
+            fs::remove_file(&file).unwrap();
+        }
+        assert_eq!(kept().stdout, plain);
+        assert_eq!((fs::read(&file).unwrap() == sound, verify().code), (true, Some(0)));
+    }
+    // The environment names one, too.
+    let elsewhere = folder.path().join("elsewhere");
+    let output = command().args(["obs", path, "n"]).env("DELTACELLS_CACHE", &elsewhere).output().unwrap();
+    assert!(output.status.success() && elsewhere.is_dir());
 }

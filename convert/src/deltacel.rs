@@ -64,6 +64,21 @@ struct DatasetInput {
 }
 
 impl DatasetInput {
+    /// Passes a manifest whose cells are there: a tile has 8 bytes for each.
+    fn check_cells(&self) -> Result<()> {
+        let manifest = self.dataset.manifest();
+        for (tile, &stated) in (0..).zip(manifest.tile_bytes()) {
+            let path = self.dataset.tile_path(tile);
+            let size = std::fs::metadata(&path).map_err(|error| Error::io(error, &path))?.len();
+            if size != stated || size / 8 < manifest.tile_cells(tile) {
+                let cells = manifest.tile_cells(tile);
+                let message = format!("has {size} bytes where its manifest states {stated} for {cells} cells");
+                return Err(Error::new(ErrorKind::Inconsistent, message).hint("verify it").in_path(path));
+            }
+        }
+        Ok(())
+    }
+
     /// Rows of a table of genes, in the source's order.
     fn in_source_order(&self, table: &RecordBatch) -> Result<RecordBatch> {
         let Some(columns) = &self.columns else { return Ok(table.clone()) };
@@ -93,12 +108,14 @@ impl Input for DatasetInput {
     }
 
     fn obs(&mut self) -> Result<RecordBatch> {
-        let cells: Vec<u64> = (0..self.n_cells()).collect();
+        let n_cells = usize::try_from(self.n_cells()).unwrap_or(usize::MAX);
         let Some(table) = self.dataset.obs()? else {
-            let options = RecordBatchOptions::new().with_row_count(Some(cells.len()));
+            let options = RecordBatchOptions::new().with_row_count(Some(n_cells));
             let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
             return empty.map_err(table::fault);
         };
+        self.check_cells()?;
+        let cells: Vec<u64> = (0..self.n_cells()).collect();
         let columns: Vec<&str> = table.schema().columns.iter().map(|column| column.name.as_str()).collect();
         Ok(table.values(&columns, &cells)?)
     }

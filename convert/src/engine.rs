@@ -1,5 +1,9 @@
 //! The conversion: a pass that checks and counts, a pass that writes tiles, and the dataset put together of them.
 
+mod record;
+mod repair;
+mod selection;
+
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -14,13 +18,17 @@ use arrow_schema::{Field, Schema};
 use arrow_select::interleave::interleave_record_batch;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use tilekern::deltacel::dataset::Writer;
 use tilekern::deltacel::dataset::obs::ObsUnion;
+use tilekern::deltacel::dataset::{Dataset, Writer};
 use tilekern::deltacel::{Chunks, CsrView, Encoder, Profile};
 
+pub use self::repair::{Repair, RepairOptions, Repaired, repair};
+
+use self::record::{Record, RecordedInput};
+use self::selection::Selection;
 use crate::genes::{self, Genes};
 use crate::open::{choices, choose, open, other_counts};
-use crate::rows::{Cleaner, Rows};
+use crate::rows::{Cleaner, Columns, Rows};
 use crate::shuffle::{self, BUCKETS};
 use crate::spool::Spool;
 use crate::stage::Stage;
@@ -51,8 +59,11 @@ pub struct Options {
     pub matrix: Option<String>,
     /// Only the features of this type.
     pub feature_type: Option<String>,
-    /// Only these cells of the only input.
-    pub cells: Option<Range<u64>>,
+    /// Only the cells in these ranges of the only input; ranges ascend and do not overlap.
+    pub cells: Option<Vec<Range<u64>>>,
+    /// Only the cells that pass this filter on their input's table of cells (see
+    /// [`Filter`](tilekern::deltacel::dataset::obs::Filter)).
+    pub filter: Option<String>,
     /// Cells in a random order, by this seed.
     pub shuffle: Option<u64>,
     /// Round values to the nearest whole number.
@@ -61,7 +72,8 @@ pub struct Options {
     pub match_genes: Option<MatchGenes>,
     /// Threads that encode; 0 is one per CPU.
     pub threads: usize,
-    /// Bytes that the matrix may take, whatever its size. Tables of cells and genes come on top.
+    /// Bytes that the matrix may take, whatever its size. On top come the tables of cells and genes of all inputs, eight
+    /// bytes for each cell with a shuffle, and the lists of genes that are as long as the tables.
     pub memory: u64,
     /// Go on with a conversion that was interrupted, or start.
     pub resume: bool,
@@ -79,6 +91,7 @@ impl Default for Options {
             matrix: None,
             feature_type: None,
             cells: None,
+            filter: None,
             shuffle: None,
             round: false,
             match_genes: None,
@@ -114,6 +127,8 @@ pub enum Step {
 /// What is being done at the moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
+    /// Cells of a dataset that is there are verified.
+    Verifying,
     /// Cells are checked and counted.
     Counting,
     /// Cells are written as tiles.
@@ -172,6 +187,12 @@ pub fn convert(
 ) -> Result<Summary> {
     check(inputs, options, step)?;
     if output.symlink_metadata().is_ok() {
+        if options.resume
+            && step == Step::Whole
+            && let Some(summary) = finished(inputs, output, options)?
+        {
+            return Ok(summary);
+        }
         let message = "exists already; choose another name or remove it";
         return Err(Error::new(ErrorKind::Unsupported, message).in_path(output));
     }
@@ -184,7 +205,7 @@ pub fn convert(
     let journal = journal(inputs, options, shard.count)?;
     let go_on = options.resume || step != Step::Whole;
     let stage = Stage::open(Stage::path_for(output), shard.index, go_on, &journal)?;
-    let result = Conversion::open(inputs, options, shard, &stage, progress)
+    let result = Conversion::open(inputs, None, options, shard, &stage, progress)
         .and_then(|mut conversion| conversion.run(step, output).map_err(|error| conversion.with_choices(error)));
     match result {
         Ok(summary) => {
@@ -210,6 +231,42 @@ pub fn convert(
     }
 }
 
+/// The summary of this very conversion where it ended already: its process was killed before it could say so.
+fn finished(inputs: &[PathBuf], output: &Path, options: &Options) -> Result<Option<Summary>> {
+    let Some((dataset, record)) = Dataset::open(output).ok().and_then(|found| {
+        let record = Record::read(found.manifest()).ok()?;
+        Some((found, record))
+    }) else {
+        return Ok(None);
+    };
+    let manifest = dataset.manifest();
+    let paths = inputs.iter().map(|path| path.to_string_lossy()).eq(record.inputs.iter().map(|input| &*input.path));
+    let matrix = record.inputs.iter().all(|input| options.matrix.as_ref().is_none_or(|matrix| *matrix == input.matrix));
+    let same = Record::of(options, &record.inputs, record.changes) == record;
+    if !(paths && matrix && same && manifest.tile_size() == options.tile_size) {
+        return Ok(None);
+    }
+    let root = Stage::path_for(output);
+    if root.is_dir() {
+        Stage::open(root, 0, true, &journal(inputs, options, 1)?)?.discard()?;
+    }
+    Ok(Some(Summary {
+        n_cells: manifest.n_cells(),
+        n_genes: manifest.n_genes().into(),
+        nnz: manifest.nnz(),
+        n_tiles: manifest.n_tiles().into(),
+        tile_bytes: manifest.tile_bytes().iter().sum(),
+        complete: true,
+        changes: record.changes,
+        notes: vec!["it was complete already; nothing was left to do".to_owned()],
+        inputs: inputs
+            .iter()
+            .zip(record.inputs)
+            .map(|(path, input)| (path.clone(), input.matrix, input.n_cells))
+            .collect(),
+    }))
+}
+
 fn check(inputs: &[PathBuf], options: &Options, step: Step) -> Result<()> {
     let refuse = |message: &str| Err(Error::new(ErrorKind::OutOfRange, message).in_part("options"));
     match step {
@@ -228,7 +285,7 @@ fn check(inputs: &[PathBuf], options: &Options, step: Step) -> Result<()> {
 /// What decides the result, as text of one line each.
 fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> {
     let inputs = inputs.iter().map(|path| Ok(json!({"path": path.to_string_lossy(), "state": state(path)?})));
-    let Options { tile_size, profile, chunks, gene_order, obs, matrix, feature_type, cells, .. } = options;
+    let Options { tile_size, profile, chunks, gene_order, obs, matrix, feature_type, cells, filter, .. } = options;
     let order = match gene_order {
         GeneOrder::File(path) => Some(state(path)?),
         _ => None,
@@ -247,6 +304,7 @@ fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> 
         "matrix": matrix,
         "feature_type": feature_type,
         "cells": cells,
+        "where": filter,
         "shuffle": options.shuffle,
         "round": options.round,
         "match_genes": format!("{:?}", options.match_genes),
@@ -301,6 +359,8 @@ struct Plan {
 
 struct Conversion<'a> {
     options: &'a Options,
+    /// What the dataset says of each input.
+    record: Vec<RecordedInput>,
     shard: Shard,
     stage: &'a Stage,
     progress: &'a dyn Progress,
@@ -313,23 +373,32 @@ struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
+    /// Opens the inputs; `before` is what a dataset that was made of them says of each.
     fn open(
         paths: &[PathBuf],
+        before: Option<&[RecordedInput]>,
         options: &'a Options,
         shard: Shard,
         stage: &'a Stage,
         progress: &'a dyn Progress,
     ) -> Result<Conversion<'a>> {
         let (mut sources, mut inputs, mut starts) = (Vec::new(), Vec::new(), vec![0]);
+        let mut record = Vec::new();
         let mut n_cells = 0_u64;
         for (n, path) in paths.iter().enumerate() {
             let source = open(path)?;
+            let before = before.and_then(|before| before.get(n));
             let input_options = input_options(options, stage, n);
-            let mut input = choose(&*source, path, options.matrix.as_deref(), &input_options)
-                .map_err(|error| error.in_path(path))?;
-            if let Some(cells) = &options.cells {
-                input = Box::new(Part::of(input, cells.clone())?);
+            let matrix = before.map(|input| input.matrix.as_str()).or(options.matrix.as_deref());
+            let mut input = choose(&*source, path, matrix, &input_options).map_err(|error| error.in_path(path))?;
+            if options.cells.is_some() || options.filter.is_some() {
+                input = Box::new(Selection::of(input, options.cells.as_deref(), options.filter.as_deref())?);
             }
+            record.push(RecordedInput {
+                path: before.map_or_else(|| path.to_string_lossy().into_owned(), |input| input.path.clone()),
+                matrix: input.slot().to_owned(),
+                n_cells: input.n_cells(),
+            });
             n_cells = n_cells
                 .checked_add(input.n_cells())
                 .ok_or_else(|| Error::new(ErrorKind::OutOfRange, "more cells than can be counted").in_path(path))?;
@@ -339,7 +408,7 @@ impl<'a> Conversion<'a> {
         }
         let genes = Genes::of(&mut inputs, options.match_genes)?;
         let notes = genes.notes.clone();
-        Ok(Conversion { options, shard, stage, progress, sources, inputs, starts, genes, notes })
+        Ok(Conversion { options, record, shard, stage, progress, sources, inputs, starts, genes, notes })
     }
 
     fn run(&mut self, step: Step, output: &Path) -> Result<Summary> {
@@ -363,6 +432,10 @@ impl<'a> Conversion<'a> {
                 // Where all tiles are there, or on their way into the dataset, this moves them back.
                 self.stage.dataset()?;
                 if self.stage.json::<Counted>(&counts_name(0))?.is_none() {
+                    if self.options.obs {
+                        // A table that cannot be read is told now, not when all tiles are there.
+                        self.obs()?;
+                    }
                     self.count(self.shard)?;
                 }
                 let plan = self.plan(parts)?;
@@ -433,8 +506,12 @@ impl<'a> Conversion<'a> {
             None => None,
         };
         let memory = self.memory(32);
-        let mut cleaners: Vec<_> =
-            self.genes.columns.iter().map(|columns| Cleaner::new(columns, self.options.round)).collect();
+        let mut cleaners: Vec<_> = self
+            .genes
+            .columns
+            .iter()
+            .map(|columns| Cleaner::new(Columns::Others(columns), self.options.round))
+            .collect();
         let (mut rows, mut in_tile) = (Rows::default(), 0);
         let starts = &self.starts;
         blocks(&mut self.inputs, starts, cells, memory, &mut |input, block| {
@@ -546,7 +623,8 @@ impl<'a> Conversion<'a> {
         let memory = self.memory(32);
         let compose = |columns: &Vec<u32>| columns.iter().map(|&gene| place[gene as usize]).collect::<Vec<u32>>();
         let columns: Vec<_> = self.genes.columns.iter().map(compose).collect();
-        let mut cleaners: Vec<_> = columns.iter().map(|columns| Cleaner::new(columns, self.options.round)).collect();
+        let mut cleaners: Vec<_> =
+            columns.iter().map(|columns| Cleaner::new(Columns::Others(columns), self.options.round)).collect();
         blocks(&mut self.inputs, &self.starts, cells, memory, &mut |input, block| {
             let mut next = 0;
             while next < block.n_cells() {
@@ -601,18 +679,7 @@ impl<'a> Conversion<'a> {
         }
         let tables = if self.options.obs { self.obs()? } else { None };
         let var = table::take(&self.genes.var, &plan.order)?;
-        let inputs: Vec<_> = self
-            .inputs
-            .iter()
-            .map(|input| json!({"path": input.path().to_string_lossy(), "matrix": input.slot(), "n_cells": input.n_cells()}))
-            .collect();
-        let metadata = json!({"converted": {
-            "by": concat!("tilekern ", env!("CARGO_PKG_VERSION")),
-            "inputs": inputs,
-            "shuffle": self.options.shuffle,
-            "cells": self.options.cells,
-            "changes": plan.changes,
-        }});
+        let metadata = json!({ "converted": Record::of(self.options, &self.record, plan.changes) });
         let order: Vec<i32> = plan.order.iter().map(|&gene| i32::try_from(gene).unwrap_or(i32::MAX)).collect();
         let mut builder = Writer::builder(u32::try_from(plan.order.len()).unwrap_or(u32::MAX))
             .tile_size(self.options.tile_size)
@@ -666,7 +733,7 @@ impl<'a> Conversion<'a> {
     fn obs(&mut self) -> Result<Option<Tables>> {
         let mut tables = Vec::new();
         let several = self.inputs.len() > 1;
-        for input in &mut self.inputs {
+        for (input, record) in self.inputs.iter_mut().zip(&self.record) {
             let fault = |error: Error, path: &Path| error.in_part("cells").in_path(path);
             let path = input.path().to_owned();
             let mut found = input.obs().map_err(|error| fault(error, &path))?;
@@ -674,11 +741,20 @@ impl<'a> Conversion<'a> {
                 let message = format!("the table has {} rows for {} cells", found.num_rows(), input.n_cells());
                 return Err(fault(Error::new(ErrorKind::Inconsistent, message), &path));
             }
+            let schema = found.schema();
+            let ordered = schema.fields().iter().filter(|field| field.dict_is_ordered() == Some(true));
+            let ordered: Vec<String> = ordered.map(|field| format!("{:?}", field.name())).collect();
+            if !ordered.is_empty() {
+                let note = format!("that categories are ordered is not kept, their order is: {}", ordered.join(", "));
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+            }
             if several && found.column_by_name(SOURCE_COLUMN).is_some() {
                 let note = format!("{} has a column {SOURCE_COLUMN} of its own, which is kept", path.display());
                 self.notes.push(note);
             } else if several {
-                found = with_source(&found, &path)?;
+                found = with_source(&found, &record.path)?;
             }
             tables.push(found);
         }
@@ -861,9 +937,9 @@ impl Tables {
 }
 
 /// The table with a column that names its file.
-fn with_source(table: &RecordBatch, path: &Path) -> Result<RecordBatch> {
+fn with_source(table: &RecordBatch, path: &str) -> Result<RecordBatch> {
     let codes = Int32Array::from(vec![0; table.num_rows()]);
-    let names = StringArray::from(vec![path.to_string_lossy().into_owned()]);
+    let names = StringArray::from(vec![path]);
     let column = DictionaryArray::<Int32Type>::try_new(codes, Arc::new(names)).map_err(table::fault)?;
     let schema = table.schema();
     let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
@@ -873,62 +949,4 @@ fn with_source(table: &RecordBatch, path: &Path) -> Result<RecordBatch> {
     columns.push(column);
     let schema = Schema::new(fields).with_metadata(schema.metadata().clone());
     RecordBatch::try_new(Arc::new(schema), columns).map_err(table::fault)
-}
-
-/// Some consecutive cells of an input.
-struct Part {
-    input: Box<dyn Input>,
-    cells: Range<u64>,
-}
-
-impl Part {
-    fn of(input: Box<dyn Input>, cells: Range<u64>) -> Result<Part> {
-        let n = input.n_cells();
-        if cells.start > cells.end || cells.end > n {
-            let message = format!("{}..{} is not within 0..{n}: choose cells that are there", cells.start, cells.end);
-            return Err(Error::new(ErrorKind::OutOfRange, message).in_part("cells").in_path(input.path()));
-        }
-        Ok(Part { input, cells })
-    }
-}
-
-impl Input for Part {
-    fn path(&self) -> &Path {
-        self.input.path()
-    }
-
-    fn slot(&self) -> &str {
-        self.input.slot()
-    }
-
-    fn n_cells(&self) -> u64 {
-        self.cells.end - self.cells.start
-    }
-
-    fn n_genes(&self) -> u64 {
-        self.input.n_genes()
-    }
-
-    fn obs(&mut self) -> Result<RecordBatch> {
-        let whole = self.input.obs()?;
-        let at = |cell: u64| usize::try_from(cell).unwrap_or(usize::MAX);
-        let end = at(self.cells.end).min(whole.num_rows());
-        let start = at(self.cells.start).min(end);
-        Ok(whole.slice(start, end - start))
-    }
-
-    fn var(&mut self) -> Result<RecordBatch> {
-        self.input.var()
-    }
-
-    fn notes(&self) -> Vec<String> {
-        self.input.notes()
-    }
-
-    fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {
-        let first = self.cells.start;
-        self.input.rows(cells.start + first..cells.end + first, memory, &mut |block| {
-            visit(RowBlock { first_cell: block.first_cell - first, ..block })
-        })
-    }
 }

@@ -37,6 +37,8 @@ pub enum GeneOrder {
     Source,
     /// As a text file lists their names, or their ids: one a line, each gene once.
     File(std::path::PathBuf),
+    /// The source's column of each gene of the dataset.
+    Columns(Vec<u32>),
 }
 
 /// The genes of all inputs, in the source's order.
@@ -83,6 +85,15 @@ impl Genes {
             GeneOrder::Source => {}
             GeneOrder::Total => order.sort_by_key(|&gene| std::cmp::Reverse(totals[gene as usize])),
             GeneOrder::File(path) => order = self.listed(path)?,
+            GeneOrder::Columns(columns) => {
+                let mut sorted = columns.clone();
+                sorted.sort_unstable();
+                if sorted != order {
+                    let message = format!("is not an order of {} genes", order.len());
+                    return Err(Error::new(ErrorKind::Inconsistent, message).in_part("order of genes"));
+                }
+                order.clone_from(columns);
+            }
         }
         Ok(order)
     }

@@ -21,7 +21,7 @@ mod stage;
 mod table;
 mod zarr;
 
-pub use engine::{Options, Phase, Progress, Shard, Step, Summary, convert};
+pub use engine::{Options, Phase, Progress, Repair, RepairOptions, Repaired, Shard, Step, Summary, convert, repair};
 pub use error::{Error, ErrorKind, Result};
 pub use genes::{GeneOrder, MatchGenes};
 pub use hdf5::Hdf5;

@@ -23,6 +23,9 @@ const MATRIX: &[&str] = &["matrix.mtx"];
 const GENES: &[&str] = &["features.tsv", "genes.tsv", "features.txt", "genes.txt"];
 const CELLS: &[&str] = &["barcodes.tsv", "barcodes.txt"];
 
+/// Columns of a table that are of use, at most.
+const COLUMNS: usize = 3;
+
 /// Longest line of any file.
 const MAX_LINE: u64 = 1 << 20;
 
@@ -179,7 +182,10 @@ impl<'a> Lines<'a> {
 }
 
 /// The rows of a table without headings: columns between tabs.
-fn read_table(path: &Path, expected: u64, what: &str) -> Result<Vec<Vec<String>>> {
+fn read_table(path: &Path, expected: u64, what: &str, memory: usize) -> Result<Vec<Vec<String>>> {
+    // A file that is compressed can hold far more than it is long.
+    let length = std::fs::metadata(path).map_err(|error| Error::io(error, path))?.len();
+    let mut left = (memory.max(16 << 20) as u64).saturating_add(length.saturating_mul(64));
     let mut lines = Lines::open(path)?;
     let mut rows = Vec::new();
     let mut blank = 0;
@@ -197,7 +203,14 @@ fn read_table(path: &Path, expected: u64, what: &str) -> Result<Vec<Vec<String>>
             Ok(line) => line.strip_prefix('\u{feff}').filter(|_| rows.is_empty()).unwrap_or(line),
             Err(_) => return Err(lines.fault(ErrorKind::Syntax, "not UTF-8; save the file as UTF-8")),
         };
-        rows.push(line.split('\t').map(str::to_owned).collect());
+        // One column more than are of use, so that it can be told.
+        let row: Vec<String> = line.split('\t').take(COLUMNS + 1).map(str::to_owned).collect();
+        let bytes = row.iter().map(|text| text.len() as u64 + 32).sum::<u64>() + 32;
+        left = left.checked_sub(bytes).ok_or_else(|| {
+            let message = format!("the {what} need more memory than a file of {length} bytes may take");
+            lines.fault(ErrorKind::LimitExceeded, message).hint("allow more with --memory")
+        })?;
+        rows.push(row);
     }
     // Names may be empty up to the last line.
     while blank > 0 && (rows.len() as u64) < expected {
@@ -320,11 +333,12 @@ impl MtxInput {
             let message = format!("{n} {what} need more memory than allowed; raise --memory to {needed} bytes or more");
             Err(Error::new(ErrorKind::LimitExceeded, message).in_path(&files.matrix))
         };
-        limit("cells", n_cells, 16)?;
-        limit("genes", n_features, 32)?;
+        // Names that are made up take more than those that a file has lines for.
+        limit("cells", n_cells, if files.cells.is_some() { 16 } else { 64 })?;
+        limit("genes", n_features, if files.genes.is_some() { 32 } else { 64 })?;
         let mut notes = Vec::new();
         let (var, keep) = genes(files, n_features, options, &mut notes)?;
-        let obs = cells(files, n_cells, &mut notes)?;
+        let obs = cells(files, n_cells, options.memory, &mut notes)?;
         let n_genes = var.num_rows() as u64;
 
         Ok(MtxInput {
@@ -540,7 +554,7 @@ fn genes(
         let names = (0..n_features).map(|gene| gene.to_string()).collect();
         return Ok((table::of_text(None, vec![("gene", names)])?, None));
     };
-    let mut rows = read_table(path, n_features, "genes")?;
+    let mut rows = read_table(path, n_features, "genes", options.memory)?;
     let widest = rows.iter().map(Vec::len).max().unwrap_or(1);
     let narrowest = rows.iter().map(Vec::len).min().unwrap_or(1);
     if widest.min(3) != narrowest.min(3) {
@@ -592,10 +606,10 @@ fn genes(
 }
 
 /// The table of cells.
-fn cells(files: &Mtx, n_cells: u64, notes: &mut Vec<String>) -> Result<RecordBatch> {
+fn cells(files: &Mtx, n_cells: u64, memory: usize, notes: &mut Vec<String>) -> Result<RecordBatch> {
     let names = match &files.cells {
         Some(path) => {
-            let rows = read_table(path, n_cells, "cells")?;
+            let rows = read_table(path, n_cells, "cells", memory)?;
             if rows.iter().any(|row| row.len() > 1) {
                 notes.push(format!("{}: columns after the first are not converted", path.display()));
             }

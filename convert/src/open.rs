@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::rows::{Cleaner, Rows};
+use crate::rows::{Cleaner, Columns, Rows};
 use crate::{Error, ErrorKind, Input, InputOptions, Result, Source, deltacel, hdf5, mtx, zarr};
 
 /// Opens a file or folder as what its content says that it is.
@@ -115,8 +115,7 @@ pub fn other_counts<'a>(source: &dyn Source, slots: &'a [String], options: &Inpu
 /// Whether all values of a matrix are counts; else the first that is none.
 fn holds_counts(source: &dyn Source, slot: &str, options: &InputOptions) -> Result<Option<Error>> {
     let mut input = source.open(slot, options)?;
-    let columns: Vec<u32> = (0..=u32::MAX).take(usize::try_from(input.n_genes()).unwrap_or(usize::MAX)).collect();
-    let (mut cleaner, mut rows) = (Cleaner::new(&columns, false), Rows::default());
+    let (mut cleaner, mut rows) = (Cleaner::new(Columns::Same(input.n_genes()), false), Rows::default());
     let n_cells = input.n_cells();
     let read = input.rows(0..n_cells, options.memory, &mut |block| {
         rows.clear();

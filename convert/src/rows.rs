@@ -90,17 +90,51 @@ fn low(key: u64) -> i32 {
     i32::try_from(key & 0xffff_ffff).unwrap_or(i32::MAX)
 }
 
+/// The column that each gene of an input becomes.
+#[derive(Clone, Copy)]
+pub enum Columns<'a> {
+    /// That of its own number, of so many genes, at most 2^31.
+    Same(u64),
+    /// One for each gene; distinct, below 2^31.
+    Others(&'a [u32]),
+}
+
+impl Columns<'_> {
+    fn of(self, gene: u32) -> Option<u32> {
+        match self {
+            Columns::Same(n) => (u64::from(gene) < n).then_some(gene),
+            Columns::Others(columns) => columns.get(gene as usize).copied(),
+        }
+    }
+
+    fn len(self) -> u64 {
+        match self {
+            Columns::Same(n) => n,
+            Columns::Others(columns) => columns.len() as u64,
+        }
+    }
+
+    /// The gene that became a column.
+    fn gene(self, column: i32) -> u64 {
+        match self {
+            Columns::Same(_) => column.unsigned_abs().into(),
+            Columns::Others(columns) => {
+                columns.iter().position(|&other| i64::from(other) == i64::from(column)).unwrap_or(0) as u64
+            }
+        }
+    }
+}
+
 /// Makes rows of counts of what an input hands over.
 pub struct Cleaner<'a> {
-    /// The column that each gene of the input becomes; distinct, below 2^31.
-    columns: &'a [u32],
+    columns: Columns<'a>,
     round: bool,
     pub changes: Changes,
     scratch: Vec<u64>,
 }
 
 impl<'a> Cleaner<'a> {
-    pub fn new(columns: &'a [u32], round: bool) -> Cleaner<'a> {
+    pub fn new(columns: Columns<'a>, round: bool) -> Cleaner<'a> {
         Cleaner { columns, round, changes: Changes::default(), scratch: Vec::new() }
     }
 
@@ -156,7 +190,7 @@ impl<'a> Cleaner<'a> {
                 }
                 None => return Err(Error::not_a_count(cell, gene.into(), value.text())),
             };
-            let Some(&column) = self.columns.get(gene as usize) else {
+            let Some(column) = self.columns.of(gene) else {
                 let message = format!("there are only {} genes", self.columns.len());
                 return Err(Error::new(ErrorKind::OutOfRange, message).in_part(format!("cell {cell}, gene {gene}")));
             };
@@ -176,7 +210,7 @@ impl<'a> Cleaner<'a> {
                 (Some(&last), Some(sum)) if last == column => {
                     self.changes.duplicates += 1;
                     let more = sum.checked_add(count).ok_or_else(|| {
-                        let gene = self.columns.iter().position(|&c| i64::from(c) == i64::from(column)).unwrap_or(0);
+                        let gene = self.columns.gene(column);
                         let message = "the sum of the counts that the cell has of this gene is above 2147483647";
                         Error::new(ErrorKind::OutOfRange, message).in_part(format!("cell {cell}, gene {gene}"))
                     })?;
@@ -274,7 +308,7 @@ mod tests {
         let values = Values::F32(vec![3.0, 0.0, 2.0, 5.0, -0.0, 1.0]);
         let found = block(&[0, 4, 4, 6], &[2, 1, 0, 2, 3, 3], values);
         let mut rows = Rows::default();
-        let mut cleaner = Cleaner::new(&[3, 2, 1, 0], false);
+        let mut cleaner = Cleaner::new(Columns::Others(&[3, 2, 1, 0]), false);
         cleaner.clean(&found, 0..found.n_cells(), &mut rows).unwrap();
         assert_eq!((&rows.indptr[..], &rows.indices[..]), (&[0, 2, 2, 3][..], &[1, 3, 0][..]));
         assert_eq!(rows.values, [8, 2, 1]);
@@ -284,11 +318,11 @@ mod tests {
 
     #[test]
     fn offenders_are_named() {
-        let columns = [0, 1];
+        let columns = Columns::Same(2);
         let error = |round, values: Values| {
             let count = i64::try_from(values.len()).unwrap();
             let found = block(&[0, 0, count], &vec![1; values.len()], values);
-            Cleaner::new(&columns, round).clean(&found, 0..2, &mut Rows::default()).unwrap_err().to_string()
+            Cleaner::new(columns, round).clean(&found, 0..2, &mut Rows::default()).unwrap_err().to_string()
         };
         for (values, text) in [
             (Values::I64(vec![1, -2]), "-2"),
@@ -307,7 +341,7 @@ mod tests {
         assert!(error(true, Values::F64(vec![-0.6])).contains("-0.6"));
         assert!(error(false, Values::I64(vec![2_147_483_647, 1])).contains("cell 8, gene 1: the sum"));
         let outside = block(&[0, 1], &[2], Values::I64(vec![1]));
-        let error = Cleaner::new(&columns, false).clean(&outside, 0..1, &mut Rows::default()).unwrap_err();
+        let error = Cleaner::new(columns, false).clean(&outside, 0..1, &mut Rows::default()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::OutOfRange);
     }
 
@@ -315,7 +349,7 @@ mod tests {
     fn rounding_is_asked_for_and_told() {
         let found = block(&[0, 3], &[0, 1, 2], Values::F64(vec![0.999_999, 32.000_000_1, -0.2]));
         let mut rows = Rows::default();
-        let mut cleaner = Cleaner::new(&[0, 1, 2], true);
+        let mut cleaner = Cleaner::new(Columns::Same(3), true);
         cleaner.clean(&found, 0..found.n_cells(), &mut rows).unwrap();
         assert_eq!(rows.values, [1, 32]);
         assert_eq!((cleaner.changes.rounded, cleaner.changes.zeros), (3, 1));

@@ -74,7 +74,10 @@ impl Stage {
                 );
                 return Err(Error::new(ErrorKind::Inconsistent, message).in_path(path));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => stage.put(JOURNAL, journal.as_bytes())?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                stage.check_new()?;
+                stage.put(JOURNAL, journal.as_bytes())?;
+            }
             Err(error) => return Err(Error::io(error, path)),
         }
         for folder in ["tiles", "scratch", "cells"] {
@@ -83,6 +86,31 @@ impl Stage {
         }
         stage.clear_scratch()?;
         Ok(stage)
+    }
+
+    /// What a process that was killed left, if there is anything; whatever it was about.
+    pub fn left(root: PathBuf, part: u32) -> Result<Option<Stage>> {
+        let path = root.join(JOURNAL);
+        match fs::read_to_string(&path) {
+            Ok(journal) => Stage::open(root, part, true, &journal).map(Some),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+            Err(error) => Err(Error::io(error, path)),
+        }
+    }
+
+    /// Passes a directory that nobody else uses: at the end it is removed with all that is in it.
+    fn check_new(&self) -> Result<()> {
+        let fault = |error| Error::io(error, &self.root);
+        for entry in fs::read_dir(&self.root).map_err(fault)? {
+            let name = entry.map_err(fault)?.file_name();
+            let name = name.to_string_lossy();
+            if !name.starts_with("lock-") && !name.starts_with(JOURNAL) {
+                let _ = fs::remove_file(self.root.join(format!("lock-{}", self.part))); // ours, and in the way there
+                let message = format!("is not a conversion's directory, for it holds {name}; move it away");
+                return Err(Error::new(ErrorKind::Unsupported, message).in_path(&self.root));
+            }
+        }
+        Ok(())
     }
 
     /// The directory for temporary files of this process.
@@ -144,9 +172,14 @@ impl Stage {
         })
     }
 
-    /// Where the dataset is put together. Tiles of an attempt that was interrupted are taken back from there.
+    /// Where the dataset is put together.
+    pub fn dataset_path(&self) -> PathBuf {
+        self.root.join("dataset")
+    }
+
+    /// Where the dataset is put together, with nothing in it. Tiles of an attempt that was interrupted are taken back from there.
     pub fn dataset(&self) -> Result<PathBuf> {
-        let dataset = self.root.join("dataset");
+        let dataset = self.dataset_path();
         let back = || -> io::Result<()> {
             let tiles = dataset.join("tiles");
             if tiles.is_dir() {
@@ -166,12 +199,8 @@ impl Stage {
 
     /// Gives the dataset its name, and removes everything else.
     pub fn commit(self, output: &Path) -> Result<()> {
-        fs::rename(self.root.join("dataset"), output).map_err(|error| Error::io(error, output))?;
-        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        if let Ok(parent) = File::open(parent) {
-            // So that the new name survives a power cut. Not every file system can; the result itself is safe.
-            let _ = parent.sync_all();
-        }
+        fs::rename(self.dataset_path(), output).map_err(|error| Error::io(error, output))?;
+        sync_parent(output);
         self.discard()
     }
 
@@ -190,7 +219,39 @@ impl Stage {
     }
 }
 
-fn tile_name(tile: u64) -> String {
+/// Makes a name survive a power cut. Not every file system can; what has the name is safe.
+fn sync_parent(path: &Path) {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if let Ok(parent) = File::open(parent) {
+        let _ = parent.sync_all();
+    }
+}
+
+/// Moves a file over another one, or to where there is none: at once, on one file system or across two.
+pub fn place(from: &Path, to: &Path) -> Result<()> {
+    let fault = |error| Error::io(error, to);
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent).map_err(fault)?;
+    }
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let mut temporary = to.as_os_str().to_owned();
+            temporary.push(".tmp");
+            let temporary = PathBuf::from(temporary);
+            let copied = fs::copy(from, &temporary).and_then(|_| File::open(&temporary)?.sync_all());
+            copied.and_then(|()| fs::rename(&temporary, to)).map_err(|error| {
+                let _ = fs::remove_file(&temporary); // the first error is the one to tell
+                fault(error)
+            })?;
+        }
+        renamed => renamed.map_err(fault)?,
+    }
+    sync_parent(to);
+    Ok(())
+}
+
+/// The name of a tile's file in a dataset, or among those that are done.
+pub fn tile_name(tile: u64) -> String {
     format!("tiles/tile_{tile:06}.dct")
 }
 

@@ -116,7 +116,7 @@ fn several_inputs_are_one_dataset() {
     run(&[&out], &again, &options).unwrap();
     assert_eq!(Matrix::of(&again).sums(), joined.sums());
     let part = folder.path().join("part");
-    run(&[&out], &part, &Options { cells: Some(30..90), ..small() }).unwrap();
+    run(&[&out], &part, &Options { cells: Some(vec![30..60, 60..90]), ..small() }).unwrap();
     assert_eq!(Matrix::of(&part).rows, joined.rows[30..90]);
     let twice = folder.path().join("twice");
     run(&[&part, &out], &twice, &Options { obs: false, ..small() }).unwrap();
@@ -124,8 +124,72 @@ fn several_inputs_are_one_dataset() {
     assert_eq!(names(&twice).len(), 40);
     let error = run(&[&out], &part, &small()).unwrap_err();
     assert!(error.to_string().contains("exists already"), "{error}");
-    let error = run(&[&out], &folder.path().join("x"), &Options { cells: Some(30..107), ..small() }).unwrap_err();
+    let error =
+        run(&[&out], &folder.path().join("x"), &Options { cells: Some(vec![0..1, 30..107]), ..small() }).unwrap_err();
     assert!(error.to_string().contains("30..107 is not within 0..106"), "{error}");
+}
+
+#[test]
+fn some_cells_of_an_input() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let matrix = Matrix::random(100, 30, 5, 9);
+    matrix.write_plain(&input);
+    let kept = |ranges: Option<&[std::ops::Range<u64>]>, filter: Option<&str>| {
+        let (cells, filter) = (ranges.map(<[_]>::to_vec), filter.map(str::to_owned));
+        let summary = run(&[&input], &out, &Options { cells, filter, ..small() })?;
+        let found = Matrix::of(&out).rows;
+        assert_eq!(summary.n_cells, found.len() as u64);
+        let again = folder.path().join("again");
+        // A dataset as the input, from which the same cells are left.
+        run(&[&out], &again, &Options { filter: Some("barcode != 'none'".to_owned()), ..small() })?;
+        assert_eq!(Matrix::of(&again).rows, found);
+        fs::remove_dir_all(again).unwrap();
+        fs::remove_dir_all(&out).unwrap();
+        Ok::<_, tilekern_convert::Error>(found)
+    };
+    let rows = |cells: &[std::ops::Range<usize>]| {
+        cells.iter().flat_map(|r| matrix.rows[r.clone()].to_vec()).collect::<Vec<_>>()
+    };
+    assert_eq!(kept(Some(&[3..7, 7..9, 9..9, 40..41, 90..100]), None).unwrap(), rows(&[3..9, 40..41, 90..100]));
+    assert_eq!(kept(None, Some("barcode in ['cell99', 'cell5', 'cell6']")).unwrap(), rows(&[5..7, 99..100]));
+    assert_eq!(kept(Some(&[0..2, 2..6]), Some("barcode not in ['cell2', 'cell7']")).unwrap(), rows(&[0..2, 3..6]));
+    for (ranges, why) in
+        [(vec![5..9, 8..10], "8..10 starts before the end"), (vec![0..1, 99..101], "99..101 is not within")]
+    {
+        let error = kept(Some(&ranges), None).unwrap_err();
+        assert!(error.to_string().contains(why) && error.path() == Some(&input), "{error}");
+    }
+    for filter in ["nothing == 1", "barcode >", "barcode > 7"] {
+        let error = kept(None, Some(filter)).unwrap_err();
+        assert!(error.part().is_some_and(|part| part.contains("filter")), "{error}");
+    }
+}
+
+#[test]
+fn a_conversion_that_was_complete_is_told_to_be() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    Matrix::random(50, 30, 5, 9).write_plain(&input);
+    let options = Options { resume: true, ..small() };
+    let first = run(&[&input], &out, &options).unwrap();
+    let sound = files(&out);
+    // Killed right behind its last step.
+    fs::create_dir(folder.path().join("out.partial")).unwrap();
+    let again = run(&[&input], &out, &options).unwrap();
+    assert_eq!((again.n_cells, again.nnz, again.complete), (first.n_cells, first.nnz, true));
+    assert!(files(&out) == sound && !folder.path().join("out.partial").exists());
+    // What is not of a conversion is not removed with one.
+    let (mine, other) = (folder.path().join("other.partial/mine"), folder.path().join("other"));
+    fs::create_dir_all(mine.parent().unwrap()).unwrap();
+    fs::write(&mine, "text").unwrap();
+    let error = run(&[&input], &other, &options).unwrap_err();
+    assert!(error.to_string().contains("is not a conversion's directory, for it holds mine"), "{error}");
+    assert!(mine.exists() && !other.exists());
+    for other in [small(), Options { tile_size: 17, ..options.clone() }, Options { shuffle: Some(1), ..options }] {
+        let error = run(&[&input], &out, &other).unwrap_err();
+        assert!(error.to_string().contains("exists already"), "{error}");
+    }
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
-use support::{Matrix, fixtures, run, switched_on};
+use support::{Matrix, files, fixtures, run, switched_on};
 use tilekern::deltacel::dataset::Dataset;
-use tilekern_convert::Options;
+use tilekern_convert::{Options, RepairOptions, repair};
 
 fn main() {
     let arguments = Arguments::from_args();
@@ -51,7 +51,51 @@ fn inputs(folder: &Path) -> Vec<Trial> {
             })
         })
     };
-    entries.into_iter().filter_map(trial).collect()
+    let (parts, kinds) =
+        (["join_part0.h5ad", "join_part1.h5ad"].map(|name| folder.join(name)), folder.join("obs_kinds.h5ad"));
+    let csc = folder.join("csc.h5ad");
+    let more = [
+        Trial::test("inputs join_part0 and join_part1 as one", move || joined(&parts)),
+        Trial::test("repair obs_kinds.h5ad", move || repaired(&kinds)),
+        Trial::test("repair csc.h5ad", move || repaired(&csc)),
+    ];
+    entries.into_iter().filter_map(trial).chain(more).collect()
+}
+
+/// Codes mean the same in every tile, whichever input's vocabulary they are from.
+fn joined(parts: &[PathBuf; 2]) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = folder.path().join("out");
+    run(&[&parts[0], &parts[1]], &output, &Options { tile_size: 4, ..Options::default() })?;
+    let dataset = Dataset::open(&output)?;
+    let table = dataset.obs()?.ok_or("a table of cells")?;
+    let categories: Vec<String> =
+        table.schema().column("batch").ok_or("batch")?.categories.iter().map(ToString::to_string).collect();
+    same("categories", &Value::from(categories), &Value::from(vec!["x", "y", "z"]))?;
+    for (categories, cells) in [("'x'", 0..9), ("'z'", 9..18)] {
+        let expected: Vec<u64> = cells.step_by(2).collect();
+        same("cells", &Value::from(table.filter(&format!("batch == {categories}"))?), &Value::from(expected))?;
+    }
+    same("y", &Value::from(table.filter("batch == 'y'")?.len()), &Value::from(8))
+}
+
+/// All of a dataset but its manifest is made again, to the last byte.
+fn repaired(input: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let output = folder.path().join("out");
+    for shuffle in [None, Some(3)] {
+        run(&[input], &output, &Options { tile_size: 4, shuffle, ..Options::default() })?;
+        let sound = files(&output);
+        let lost = sound.keys().filter(|name| !name.ends_with("manifest.json"));
+        lost.clone().try_for_each(|name| fs::remove_file(output.join(name)))?;
+        let found = repair(&[input.to_owned()], &output, &RepairOptions::default(), &())?;
+        same("files", &Value::from(found.files.len()), &Value::from(lost.count()))?;
+        if files(&output) != sound {
+            return Err("other bytes".into());
+        }
+        fs::remove_dir_all(&output)?;
+    }
+    Ok(())
 }
 
 fn data(folder: &Path) -> Vec<Trial> {

@@ -24,3 +24,12 @@ fn seeds_and_past_crashes() {
         }
     }
 }
+
+/// The fuzzers start from files that are read to their end, most of them.
+#[test]
+fn seeds_are_read() {
+    for (name, sound) in [("h5ad", 9), ("mtx", 5), ("zarr", 4)] {
+        let read: Vec<usize> = bodies::seeds(name).iter().map(|seed| bodies::read(name, seed)).collect();
+        assert_eq!(read.iter().filter(|&&read| read >= 4).count(), sound, "{name}: {read:?}");
+    }
+}

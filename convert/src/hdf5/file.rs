@@ -31,22 +31,26 @@ pub(super) struct Container {
     /// None where it is a zarr store: a directory at `path`.
     storage: Option<Arc<dyn hdf5_reader::Storage>>,
     pub path: PathBuf,
+    /// Bytes of the file, or of all files of the store.
+    length: u64,
 }
 
 impl Container {
     pub fn open(path: &Path) -> Result<Container> {
         // Not mapped: a file that another process cuts while it is read is an error then, no signal.
-        let storage = FileStorage::open(path).map_err(|error| fault(error).in_path(path))?;
-        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned() })
+        let storage = asked(|| FileStorage::open(path)).map_err(|error| fault(error).in_path(path))?;
+        let length = hdf5_reader::Storage::len(&storage);
+        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned(), length })
     }
 
     pub fn from_bytes(bytes: Vec<u8>) -> Container {
-        Container { storage: Some(Arc::new(BytesStorage::new(bytes))), path: PathBuf::from("(bytes)") }
+        let length = bytes.len() as u64;
+        Container { storage: Some(Arc::new(BytesStorage::new(bytes))), path: PathBuf::from("(bytes)"), length }
     }
 
     /// A zarr store.
     pub fn zarr(path: &Path) -> Container {
-        Container { storage: None, path: path.to_owned() }
+        Container { storage: None, path: path.to_owned(), length: zarr::length(path) }
     }
 
     /// The root, for looking around.
@@ -57,9 +61,7 @@ impl Container {
     /// Bytes that a table may take. They come on top of the memory for matrices; but a small file that says that it has
     /// huge tables, for instance of values that it does not store, is not believed.
     pub fn memory_for_tables(&self, memory: usize) -> usize {
-        // A store is many files: of those that it lacks only the memory for chunks is believed.
-        let length = self.storage.as_ref().map_or(1 << 24, |storage| storage.len());
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let length = usize::try_from(self.length).unwrap_or(usize::MAX);
         memory.max(16 << 20).saturating_add(length.saturating_mul(64))
     }
 
@@ -77,8 +79,8 @@ impl Container {
             .with_max_read_bytes(self.memory_for_tables(memory))
             .with_max_object_header_bytes(16 << 20)
             .with_filter_registry(filters::registry(largest));
-        let file = Hdf5File::from_storage_with_options(storage.clone(), options);
-        let root = file.and_then(|file| file.root_group()).map_err(|error| fault(error).in_path(&self.path))?;
+        let root = asked(|| Hdf5File::from_storage_with_options(storage.clone(), options)?.root_group())
+            .map_err(|error| fault(error).in_path(&self.path))?;
         Ok(Folder { group: GroupOf::Hdf5(root), name: String::new() })
     }
 }
@@ -121,12 +123,12 @@ impl Folder {
                 }));
             }
         };
-        match parent.group(name) {
+        match asked(|| parent.group(name)) {
             Ok(group) => return Ok(Some(Node::Folder(Folder { group: GroupOf::Hdf5(group), name: path }))),
             Err(Fault::GroupNotFound(_)) => {}
             Err(error) => return Err(fault(error).in_part(path)),
         }
-        match parent.dataset(name) {
+        match asked(|| parent.dataset(name)) {
             Ok(dataset) => Ok(Some(Node::Array(Array { dataset: DatasetOf::Hdf5(Box::new(dataset)), name: path }))),
             Err(Fault::DatasetNotFound(_)) => Ok(None),
             Err(error) => Err(fault(error).in_part(path)),
@@ -169,7 +171,9 @@ impl Folder {
 
     pub fn attributes(&self) -> Result<Attributes> {
         match &self.group {
-            GroupOf::Hdf5(group) => group.attributes().map(Attributes::Hdf5).map_err(|error| self.fault(error)),
+            GroupOf::Hdf5(group) => {
+                asked(|| group.attributes()).map(Attributes::Hdf5).map_err(|error| self.fault(error))
+            }
             GroupOf::Zarr(group) => Ok(Attributes::Zarr(group.attributes.clone())),
         }
     }
@@ -210,10 +214,22 @@ impl Attributes {
             Attributes::Zarr(all) => return all.get(name)?.as_str().map(str::to_owned),
         };
         // Some writers make lists of one.
-        attribute.read_string().ok().or_else(|| match &attribute.read_strings().ok()?[..] {
+        asked(|| attribute.read_string()).ok().or_else(|| match &asked(|| attribute.read_strings()).ok()?[..] {
             [text] => Some(text.clone()),
             _ => None,
         })
+    }
+
+    /// Whether there is a truth value that is true.
+    pub fn holds(&self, name: &str) -> bool {
+        match self {
+            Attributes::Hdf5(all) => {
+                let truth =
+                    |attribute: &Attribute| asked(|| attribute.read_scalar::<Truth>()).is_ok_and(|truth| truth.0);
+                get(all, name).is_some_and(truth)
+            }
+            Attributes::Zarr(all) => all.get(name).and_then(Value::as_bool) == Some(true),
+        }
     }
 
     /// A list of texts. An empty list may have any type: h5py makes it one of numbers.
@@ -225,10 +241,10 @@ impl Attributes {
             }
         };
         let Some(attribute) = attribute else { return Ok(None) };
-        if attribute.num_elements().map_err(fault)? == 0 {
+        if asked(|| attribute.num_elements()).map_err(fault)? == 0 {
             return Ok(Some(Vec::new()));
         }
-        attribute.read_strings().map(Some).map_err(|error| fault(error).in_part(format!("attribute {name}")))
+        asked(|| attribute.read_strings()).map(Some).map_err(|error| fault(error).in_part(format!("attribute {name}")))
     }
 
     /// A list of whole numbers.
@@ -329,7 +345,7 @@ impl Array {
     pub fn resolve(&self, reference: &Reference) -> Result<Vec<u8>> {
         match &self.dataset {
             DatasetOf::Hdf5(dataset) => {
-                let resolved = dataset.resolve_vlen_reference_bytes(&reference.0, 1);
+                let resolved = asked(|| dataset.resolve_vlen_reference_bytes(&reference.0, 1));
                 resolved.map_err(|error| fault(error).in_part(self.name.as_str()))
             }
             DatasetOf::Zarr(array) => {
@@ -351,14 +367,14 @@ impl Array {
         {
             return Ok(dataset.vlen_reference_size());
         }
-        hdf5_reader::dtype_element_size(dtype).map_err(|error| fault(error).in_part(self.name.as_str()))
+        asked(|| hdf5_reader::dtype_element_size(dtype)).map_err(|error| fault(error).in_part(self.name.as_str()))
     }
 
     /// The bytes of all elements.
     pub fn bytes(&self) -> Result<Vec<u8>> {
         match &self.dataset {
             DatasetOf::Hdf5(dataset) => {
-                dataset.read_raw_bytes().map_err(|error| fault(error).in_part(self.name.as_str()))
+                asked(|| dataset.read_raw_bytes()).map_err(|error| fault(error).in_part(self.name.as_str()))
             }
             DatasetOf::Zarr(_) => Err(self.error(ErrorKind::Unsupported, "zarr stores have no such tables")),
         }
@@ -376,7 +392,7 @@ impl Array {
                 return if usual { Ok(()) } else { Err(self.error(ErrorKind::Unsupported, message())) };
             }
         };
-        let raw = dataset.raw_datatype().map_err(|error| fault(error).in_part(self.name.as_str()))?;
+        let raw = asked(|| dataset.raw_datatype()).map_err(|error| fault(error).in_part(self.name.as_str()))?;
         let properties = raw.get(8..).unwrap_or_default();
         let short = |at: usize| properties.get(at..at + 2).map(|b| u16::from_le_bytes([b[0], b[1]]));
         let usual = match self.dtype() {
@@ -435,7 +451,7 @@ impl Elements for Piece<'_> {
             DatasetOf::Hdf5(dataset) => {
                 let span = |range: &Range<u64>| SliceInfoElem::Slice { start: range.start, end: range.end, step: 1 };
                 let selection = SliceInfo { selections: self.spans.iter().map(span).collect() };
-                let found = dataset.read_slice::<T>(&selection);
+                let found = asked(|| dataset.read_slice::<T>(&selection));
                 found.map_err(|error| fault(error).in_part(&*array.name))?.into_raw_vec_and_offset().0
             }
             DatasetOf::Zarr(zarr) => {
@@ -497,7 +513,7 @@ impl Elements for AttributeValues<'_> {
     }
 
     fn read<T: H5Type>(&self) -> Result<Vec<T>> {
-        self.0.read_1d().map_err(fault)
+        asked(|| self.0.read_1d()).map_err(fault)
     }
 
     fn name(&self) -> String {
@@ -722,6 +738,11 @@ pub(super) fn describe(dtype: &Datatype) -> String {
         Datatype::Reference { .. } => "references".into(),
         Datatype::Bitfield { .. } => "bit fields".into(),
     }
+}
+
+/// A call of the reader; what it does not foresee in damaged data ends here, too.
+fn asked<T>(work: impl FnOnce() -> std::result::Result<T, Fault>) -> std::result::Result<T, Fault> {
+    tilekern::guarded(work).unwrap_or_else(|| Err(Fault::InvalidData("the reader gave up".into())))
 }
 
 /// A fault of the reader as an error of ours.

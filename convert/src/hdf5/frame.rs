@@ -106,7 +106,7 @@ fn read_folder(
         }
     };
     let kept = match element(folder, index, budget)? {
-        Element::Column(values) => values,
+        Element::Column(values) | Element::Ordered(values) => values,
         Element::Other(what) => {
             return Err(Error::new(ErrorKind::Unsupported, format!("the names of its rows cannot be read: {what}")));
         }
@@ -115,6 +115,7 @@ fn read_folder(
     for name in names {
         match element(folder, &name, budget)? {
             Element::Column(values) => table.push(&name, values)?,
+            Element::Ordered(values) => table.push_ordered(&name, values)?,
             Element::Other(what) => notes.push(what),
         }
     }
@@ -124,8 +125,14 @@ fn read_folder(
 /// What a member of a table is.
 enum Element {
     Column(ArrayRef),
+    /// Categories that have an order.
+    Ordered(ArrayRef),
     /// Something else, and what to say of it.
     Other(String),
+}
+
+fn categories_of(values: ArrayRef, ordered: bool) -> Element {
+    if ordered { Element::Ordered(values) } else { Element::Column(values) }
 }
 
 fn element(folder: &Folder, name: &str, budget: &mut Budget) -> Result<Element> {
@@ -137,7 +144,9 @@ fn element(folder: &Folder, name: &str, budget: &mut Budget) -> Result<Element> 
                 && let Some(kept) = folder.folder("__categories")?
                 && let Plain::Values(categories) = plain(&kept, name, budget)?
             {
-                return Ok(Element::Column(categorical(&array, categories, budget)?));
+                let ordered =
+                    kept.get(name)?.map(|node| node.attributes()).transpose()?.is_some_and(|a| a.holds("ordered"));
+                return Ok(categories_of(categorical(&array, categories, budget)?, ordered));
             }
             return Ok(match column(&array, budget)? {
                 Some(values) => Element::Column(values),
@@ -150,7 +159,8 @@ fn element(folder: &Folder, name: &str, budget: &mut Budget) -> Result<Element> 
                 let codes = member.need("codes")?;
                 match plain(&member, "categories", budget)? {
                     Plain::Values(categories) => {
-                        return Ok(Element::Column(categorical(&codes, categories, budget)?));
+                        let ordered = attributes.holds("ordered");
+                        return Ok(categories_of(categorical(&codes, categories, budget)?, ordered));
                     }
                     Plain::Other(kind) => kind,
                 }

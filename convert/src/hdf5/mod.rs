@@ -25,6 +25,9 @@ use table::Budget;
 /// How every HDF5 file begins that has no user block in front.
 const MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
+/// Bytes that a row of a table takes beside its values.
+const BYTES_PER_ROW: usize = 48;
+
 /// An HDF5 file of a kind that is known.
 pub struct Hdf5 {
     container: Container,
@@ -193,7 +196,10 @@ struct Hdf5Input {
 impl Hdf5Input {
     fn table(&mut self, read: fn(&Opened) -> &ReadTable, rows: u64) -> Result<RecordBatch> {
         let mut notes = Vec::new();
-        let found = read(&self.opened)(&mut Budget::new(self.memory), &mut notes).and_then(|table| {
+        let mut budget = Budget::new(self.memory);
+        // Names of rows become text, and are compared: more than a file may store of them.
+        let taken = budget.take(usize::try_from(rows).unwrap_or(usize::MAX), BYTES_PER_ROW);
+        let found = taken.and_then(|()| read(&self.opened)(&mut budget, &mut notes)).and_then(|table| {
             if u64::try_from(table.num_rows()) == Ok(rows) {
                 return Ok(table);
             }

@@ -286,6 +286,17 @@ impl Table {
         Ok(())
     }
 
+    /// Adds a column of categories that have an order.
+    ///
+    /// # Errors
+    /// As [`Table::push`].
+    pub fn push_ordered(&mut self, name: &str, values: ArrayRef) -> Result<()> {
+        self.push(name, values)?;
+        let field = self.fields.pop();
+        self.fields.extend(field.map(|field| field.with_dict_is_ordered(true)));
+        Ok(())
+    }
+
     pub fn finish(self) -> Result<RecordBatch> {
         let metadata: HashMap<String, String> =
             self.index_name.map(|name| (INDEX_NAME.to_owned(), name)).into_iter().collect();

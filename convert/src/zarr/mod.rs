@@ -20,12 +20,27 @@ use codec::Codec;
 /// Bytes of a file of metadata, at most.
 const MAX_METADATA: u64 = 64 << 20;
 
+/// Bytes that are read at once, at most, unless chunks may have more: what a matrix is read in, or a table's texts of 1 KiB.
+const MAX_READ: usize = 64 << 20;
+
 /// What to do about damage.
 const DAMAGED: &str = "the store is damaged or incomplete; copy or download it again";
 
 /// Whether a directory is a zarr store.
 pub fn is_store(path: &Path) -> bool {
     [".zgroup", ".zattrs", "zarr.json"].iter().any(|name| path.join(name).is_file())
+}
+
+/// Bytes of all files of a store, as far as they can be told.
+pub fn length(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.metadata() {
+        // Not of what a link leads to.
+        Ok(found) if found.is_dir() => length(&entry.path()),
+        Ok(found) if found.is_file() => found.len(),
+        _ => 0,
+    };
+    entries.flatten().map(of).fold(0, u64::saturating_add)
 }
 
 /// A group.
@@ -79,18 +94,35 @@ impl Group {
     }
 }
 
-/// A file of metadata, if it is there.
-fn metadata(path: &Path) -> Result<Option<Map<String, Value>>> {
-    let fault = |error| Error::io(error, path);
-    let mut file = match File::open(path) {
-        Ok(file) => file.take(MAX_METADATA),
+/// A file of the store, if it is there. What is no regular file is refused before it is opened: nothing waits for a writer,
+/// or reads a device.
+fn open(path: &Path) -> Result<Option<File>> {
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(error) => return Err(fault(error)),
+        Err(error) => return Err(Error::io(error, path)),
     };
+    if !found.is_file() {
+        return Err(Error::new(ErrorKind::Unsupported, "is no regular file as it must be in a store").in_path(path));
+    }
+    File::open(path).map(Some).map_err(|error| Error::io(error, path))
+}
+
+/// The bytes of a file that has at most `limit`.
+fn whole(file: File, limit: usize, path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(limit as u64 + 1).read_to_end(&mut bytes).map_err(|error| Error::io(error, path))?;
+    if bytes.len() > limit { Err(bad(format!("a chunk has more than {limit} bytes")).in_path(path)) } else { Ok(bytes) }
+}
+
+/// A file of metadata, if it is there.
+fn metadata(path: &Path) -> Result<Option<Map<String, Value>>> {
+    let fault = |error| Error::io(error, path);
+    let Some(file) = open(path)? else { return Ok(None) };
     let mut text = Vec::new();
-    file.read_to_end(&mut text).map_err(fault)?;
+    file.take(MAX_METADATA).read_to_end(&mut text).map_err(fault)?;
     // Old stores have bare NaN and Infinity as fill values, which are no JSON.
     let parsed = serde_json::from_slice(&text).or_else(|error| {
         let text = String::from_utf8_lossy(&text);
@@ -276,6 +308,10 @@ impl Array {
     }
 
     fn new(inner: Inner) -> Result<Array> {
+        if ![".", "/"].contains(&inner.separator.as_str()) {
+            // It becomes a part of paths.
+            return Err(bad(format!("names of chunks cannot have {:?} between their numbers", inner.separator)));
+        }
         if inner.chunk.len() != inner.shape.len() || inner.chunk.contains(&0) && !inner.shape.contains(&0) {
             return Err(bad("the shape and the sizes of chunks do not fit each other"));
         }
@@ -319,7 +355,11 @@ impl Array {
         }
         let length = |span: &Range<u64>| usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
         let count = spans.iter().map(length).try_fold(inner.size, usize::checked_mul);
-        let mut bytes = vec![0; count.ok_or_else(|| bad("too many elements"))?];
+        let count = count.filter(|&bytes| bytes <= inner.max_chunk.max(MAX_READ)).ok_or_else(|| {
+            let message = format!("elements of {} bytes are too long to be read together", inner.size);
+            Error::new(ErrorKind::LimitExceeded, message).hint("allow more with --memory")
+        })?;
+        let mut bytes = vec![0; count];
         if bytes.is_empty() {
             return Ok(bytes);
         }
@@ -394,20 +434,23 @@ impl Inner {
             }
         };
         let fault = |message: String| bad(message).in_path(&path);
+        // Of texts it is not known how long they are.
+        let limit = if self.size == 0 { self.max_chunk } else { bytes };
         let packed = match &self.shard {
-            None => match fs::read(&path) {
-                Ok(packed) => Some(packed),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => return Err(Error::io(error, path)),
+            None => match open(&path)? {
+                // A chunk that is packed takes hardly more than one that is not.
+                Some(file) => Some(whole(file, limit.saturating_mul(2).max(1 << 20), &path)?),
+                None => None,
             },
             Some(shard) => shard.read(&path, at)?,
         };
         let Some(mut unpacked) = packed else {
-            let ends = (self.size == 0).then(Vec::new);
-            return Ok(Chunk { bytes: self.fill.repeat(bytes / self.size.max(1)), ends });
+            if self.size == 0 {
+                // Each text that is not there is the one to fill with.
+                return Ok(Chunk { bytes: Vec::new(), ends: Some(Vec::new()) });
+            }
+            return Ok(Chunk { bytes: self.fill.repeat(bytes / self.size), ends: None });
         };
-        // Of texts it is not known how long they are.
-        let limit = if self.size == 0 { self.max_chunk } else { bytes };
         for codec in &self.codecs {
             unpacked = codec.undo(&unpacked, limit.saturating_add(4)).map_err(fault)?;
         }
@@ -473,11 +516,7 @@ impl Shard {
     fn read(&self, path: &Path, at: &[u64]) -> Result<Option<Vec<u8>>> {
         let fault = |error| Error::io(error, path);
         let damaged = || bad("the index of a shard makes no sense").in_path(path);
-        let mut file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(fault(error)),
-        };
+        let Some(mut file) = open(path)? else { return Ok(None) };
         let size = file.metadata().map_err(fault)?.len();
         let count = self.chunks.iter().try_fold(1_u64, |n, &chunks| n.checked_mul(chunks));
         let checks = self.index.iter().filter(|codec| **codec == Codec::Crc32c).count() as u64;

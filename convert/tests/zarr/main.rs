@@ -14,6 +14,7 @@ use std::sync::Arc;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 use support::{files, run, switched_on};
+use tilekern::deltacel::dataset::Dataset;
 use tilekern_convert::Options;
 
 fn main() {
@@ -60,8 +61,17 @@ fn check(folder: &Path, entry: &[String]) -> Result<(), Failed> {
             Err(error) => Err(format!("{words:?} not in {error}").into()),
         };
     }
-    run(&[&folder.join(&entry[0])], &expected, &options)?;
-    run(&[&store], &found, &options)?;
+    let summaries = [run(&[&folder.join(&entry[0])], &expected, &options)?, run(&[&store], &found, &options)?];
+    // That categories are ordered: of cells it is told, of genes it is kept.
+    if !summaries.iter().all(|summary| summary.notes.iter().any(|note| note.contains("their order is: \"level\""))) {
+        return Err(format!("{summaries:?}").into());
+    }
+    let var = Dataset::open(&found)?.var()?.ok_or("a table of genes")?;
+    let pandas: Value = serde_json::from_str(&var.schema().metadata()["pandas"])?;
+    let columns = pandas["columns"].as_array().ok_or("columns")?;
+    if !columns.iter().any(|column| column["name"] == "rank" && column["metadata"]["ordered"] == true) {
+        return Err(format!("{pandas}").into());
+    }
     if contents(&expected) == contents(&found) { Ok(()) } else { Err("the datasets differ".into()) }
 }
 

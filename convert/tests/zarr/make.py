@@ -37,6 +37,7 @@ def made(x):
         index=pd.Index([f"cell{i}" for i in range(cells)], name="barcode"),
     )
     var = pd.DataFrame({"gene_ids": [f"id{i}" for i in range(genes)]}, index=[f"g{i}" for i in range(genes)])
+    var["rank"] = pd.Categorical(["low", "high"] * (genes // 2), categories=["low", "high"], ordered=True)
     return anndata.AnnData(x, obs=obs, var=var)
 
 

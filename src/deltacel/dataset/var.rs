@@ -166,7 +166,8 @@ fn pandas_metadata(table: &RecordBatch, index_name: Option<&str>) -> String {
         let (pandas_type, numpy_type) = pandas_type(field.data_type(), nulls);
         let categories =
             array.and_then(|array| array.as_any_dictionary_opt()).map(|dictionary| dictionary.values().len());
-        let metadata = categories.map(|n| json!({ "num_categories": n, "ordered": false }));
+        let ordered = field.dict_is_ordered().unwrap_or(false);
+        let metadata = categories.map(|n| json!({ "num_categories": n, "ordered": ordered }));
         let field_name = field.name();
         json!({ "name": name, "field_name": field_name, "pandas_type": pandas_type, "numpy_type": numpy_type, "metadata": metadata })
     };

@@ -21,8 +21,6 @@ use crate::limits::Limits;
 use crate::mmap::MappedDirectory;
 use crate::source::{Directory, Object, Source};
 
-/// The environment's variable for the folder of the cache.
-const VARIABLE: &str = "DELTACELLS_CACHE";
 /// The name of that folder where the variable is not set.
 const FOLDER: &str = "deltacells";
 
@@ -43,6 +41,9 @@ pub struct Cache {
 }
 
 impl Cache {
+    /// The environment's variable for the folder of the cache.
+    pub const VARIABLE: &str = "DELTACELLS_CACHE";
+
     /// In a folder, which is made when the first column is fetched. Files are read into memory.
     pub fn at(folder: impl Into<PathBuf>) -> Cache {
         Cache { folder: folder.into(), mapped: None }
@@ -52,7 +53,7 @@ impl Cache {
     /// `~/.cache/deltacells`. `None` where there is none of these.
     pub fn of_user() -> Option<Cache> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = variable(VARIABLE)
+        let folder = variable(Cache::VARIABLE)
             .or_else(|| Some(variable("XDG_CACHE_HOME")?.join(FOLDER)))
             .or_else(|| Some(std::env::home_dir()?.join(".cache").join(FOLDER)))?;
         Some(Cache::at(folder))
@@ -113,6 +114,23 @@ impl Cache {
             return Err(error);
         }
         self.load(&name, column, rows, limits)
+    }
+
+    /// The values of a column for each tile, if they are there.
+    ///
+    /// # Errors
+    /// What is wrong with the file, with its path.
+    pub(super) fn kept(
+        &self,
+        fingerprint: &str,
+        column: &ObsColumn,
+        rows: &[u64],
+        limits: &Limits,
+    ) -> Result<Option<Vec<ArrayRef>>, Error> {
+        match self.load(&name(fingerprint, &column.name), column, rows, limits) {
+            Err(error) if error.kind() == ErrorKind::Io(io::ErrorKind::NotFound) => Ok(None),
+            found => found.map(Some),
+        }
     }
 
     fn load(&self, name: &str, column: &ObsColumn, rows: &[u64], limits: &Limits) -> Result<Vec<ArrayRef>, Error> {

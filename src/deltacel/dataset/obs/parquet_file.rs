@@ -1,7 +1,6 @@
 //! A Parquet file in a store: its footer, and single columns of single row groups, by reading nothing else.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
@@ -220,9 +219,9 @@ impl ChunkReader for Window {
 
 /// The Parquet library's errors as ours; what it does not foresee in damaged data ends here, too.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Error> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(|error| unsound(error.to_string())),
-        Err(_) => Err(unsound("the reader gave up")),
+    match crate::guard::guarded(work) {
+        Some(result) => result.map_err(|error| unsound(error.to_string())),
+        None => Err(unsound("the reader gave up")),
     }
 }
 

@@ -18,7 +18,7 @@ use super::shards::Shard;
 use crate::deltacel::dataset::manifest::Obs;
 use crate::deltacel::dataset::rows::check_cells;
 use crate::deltacel::dataset::{Dataset, OBS_SCHEMA, once, read_file};
-use crate::error::{Error, ErrorKind, Limit, Part};
+use crate::error::{Error, ErrorKind, Limit, Part, SyntaxFault};
 use crate::limits::Limits;
 
 /// The table of cells of a dataset. Nothing is read but what is asked for: single columns of single tiles, or with a
@@ -54,6 +54,33 @@ impl<'a> ObsTable<'a> {
     pub fn cached(mut self, cache: Cache) -> ObsTable<'a> {
         self.cache = Some(cache);
         self
+    }
+
+    /// What is wrong with the columns that the cache keeps of this table, each with the path of its file: damage, which the
+    /// next reading heals by fetching the column again, and values that are not those of the dataset, which only this call
+    /// finds. It reads every column that is kept, twice.
+    pub fn cache_faults(&self) -> Vec<Error> {
+        let Some(cache) = &self.cache else { return Vec::new() };
+        let n_tiles = self.dataset.n_tiles();
+        let rows: Vec<u64> = (0..n_tiles).map(|tile| self.dataset.manifest.tile_cells(tile)).collect();
+        let mut faults = Vec::new();
+        for (n, column) in self.schema.columns.iter().enumerate() {
+            let fingerprint = self.stated.fingerprint();
+            let checked = cache.kept(fingerprint, column, &rows, &self.dataset.limits).and_then(|kept| {
+                let mut same = true;
+                if let Some(kept) = kept {
+                    self.fetch(n, 0..n_tiles, |tile, array| {
+                        same &= *kept[tile as usize] == *array;
+                        Ok(())
+                    })?;
+                }
+                let why = "its values are not those of the dataset; remove it";
+                let other = Error::new(ErrorKind::Syntax(SyntaxFault::ArrowIpc), Part::Object).caused_by(why);
+                if same { Ok(()) } else { Err(other.in_path(cache.path(fingerprint, &column.name))) }
+            });
+            faults.extend(checked.err());
+        }
+        faults
     }
 
     /// Its columns.
