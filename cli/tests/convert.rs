@@ -187,7 +187,7 @@ fn memory_is_bounded() {
         let run = |name: &str| {
             let (input, out) = (path(name), path("out"));
             let base = ["convert", &input, &out, "--memory", "12M", "--tile-size", "2000", "--profile", "quick"];
-            let found = peak(&[&base[..], &["--no-obs", "--threads", "1", "--quiet"], extra].concat());
+            let found = peak(command().args(base).args(["--no-obs", "--threads", "1", "--quiet"]).args(extra)).unwrap();
             fs::remove_dir_all(out).unwrap();
             found
         };

@@ -6,9 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
-#[cfg(target_os = "linux")]
-use support::peak;
-use support::{dataset_with_obs, names, odd_names, tile, tilekern};
+use support::{command, dataset_with_obs, names, odd_names, tile, tilekern};
 use tempfile::tempdir;
 use tilekern::deltacel::CsrView;
 use tilekern::deltacel::dataset::Writer;
@@ -465,7 +463,7 @@ fn memory_is_bounded() {
     let folder = tempdir().unwrap();
     let peak = |path: &Path, name: &str| {
         let output = folder.path().join(name);
-        peak(&["decode", text(path), "-q", "--threads", "1", "-o", text(&output)])
+        support::peak(command().args(["decode", text(path), "-q", "--threads", "1", "-o", text(&output)])).unwrap()
     };
     let sample = |name: &str, cells: &str| {
         let path = folder.path().join(name);

@@ -7,12 +7,11 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use support::{command, switched_on, tilekern};
+use support::{command, peak, switched_on, tilekern};
 
 /// Megabytes that a conversion may take.
 const MEMORY: u64 = 24;
@@ -132,7 +131,7 @@ fn check(folder: &Path, kind: &str, shuffled: bool) -> Result<(), Failed> {
         if shuffled {
             convert.args(["--shuffle", "1"]);
         }
-        peaks.push(peak(convert)?);
+        peaks.push(peak(&mut convert)?);
         let nnz = tilekern([Path::new("decode"), &out, Path::new("--json")]).json()["nnz"].clone();
         if nnz != if name == "tiny" { 3_000 } else { 4_000_000 } {
             return Err(format!("{name}: {nnz} nonzeros").into());
@@ -142,23 +141,4 @@ fn check(folder: &Path, kind: &str, shuffled: bool) -> Result<(), Failed> {
     let [tiny, large] = [peaks[0], peaks[1]].map(|bytes| bytes >> 20);
     println!("{kind}: {tiny} MiB for 3,000 nonzeros, {large} MiB for 4,000,000 (32 MB)");
     if large <= tiny + MEMORY { Ok(()) } else { Err(format!("{large} MiB, {tiny} MiB for a tiny one").into()) }
-}
-
-/// The highest resident memory of a run, in bytes.
-fn peak(mut command: Command) -> Result<u64, Failed> {
-    let mut child = command.stdout(Stdio::null()).spawn()?;
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    loop {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        peak = peak.max(kib.unwrap_or(0) << 10);
-        if let Some(ended) = child.try_wait()? {
-            let mut told = String::new();
-            child.stderr.take().map(|mut pipe| std::io::Read::read_to_string(&mut pipe, &mut told)).transpose()?;
-            return if ended.success() { Ok(peak) } else { Err(told.into()) };
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

@@ -103,10 +103,9 @@ pub(super) fn values<C: Cells>(
 }
 
 /// Numbers with NaN as a missing value, which it is in a pandas column.
-fn without_nan<A: ArrowPrimitiveType<Native: PartialEq>>(numbers: &ArrayRef) -> ArrayRef {
+fn without_nan<A: ArrowPrimitiveType<Native: Copy + Into<f64>>>(numbers: &ArrayRef) -> ArrayRef {
     let numbers = numbers.as_primitive::<A>();
-    // Only NaN differs from itself.
-    let known = |value: &A::Native| value == value;
+    let known = |&value: &A::Native| !Into::<f64>::into(value).is_nan();
     if numbers.values().iter().all(known) {
         return Arc::new(numbers.clone());
     }
