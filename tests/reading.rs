@@ -503,3 +503,37 @@ fn faults_name_the_dataset() {
         reader.range(0..15, &mut csr).unwrap();
     }
 }
+
+/// More than 2^31 nonzeros in all: one tile of 2^20 under 2,100 names.
+#[test]
+fn more_nonzeros_than_32_bits_count() {
+    const SIDE: i32 = 1 << 10;
+    const TILES: u64 = 2_100;
+    let folder = tempfile::tempdir().unwrap();
+    let cells: Cells = (0..SIDE).map(|cell| (0..SIDE).map(|gene| (gene, 1 + (cell + gene) % 3)).collect()).collect();
+    write(folder.path(), SIDE as u32, &cells, SIDE as usize, |writer| writer.tile_size(SIDE as u64));
+    let tile = |n: u64| folder.path().join(format!("tiles/tile_{n:06}.dct"));
+    (1..TILES).for_each(|n| std::fs::hard_link(tile(0), tile(n)).unwrap());
+    let path = folder.path().join("manifest.json");
+    let mut manifest: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for key in ["tile_cells", "tile_nnz", "tile_bytes"] {
+        manifest[key] = vec![manifest[key][0].clone(); TILES as usize].into();
+    }
+    manifest["n_cells"] = (TILES * SIDE as u64).into();
+    std::fs::write(&path, manifest.to_string()).unwrap();
+
+    let dataset = Dataset::open(folder.path()).unwrap();
+    let nnz = TILES << 20;
+    assert!(dataset.manifest().nnz() == nnz && nnz > 1 << 31);
+    let (decoder, mut csr) = (Decoder::new().unwrap(), Csr::<i32>::new());
+    let (n, last) = (dataset.n_cells(), cells.len() - 1);
+    dataset.rows(&[n - 1, 0, n - 2], &decoder, &mut csr).unwrap();
+    assert!(cells_of(&csr) == [cells[last].clone(), cells[0].clone(), cells[last - 1].clone()]);
+    dataset.range(n - 1025..n - 1023, &decoder, &mut csr).unwrap();
+    assert!(cells_of(&csr) == [cells[last].clone(), cells[0].clone()]);
+    let cost = dataset.reader::<i32>(&decoder).cost((0..n).step_by(SIDE as usize)).unwrap();
+    assert_eq!((cost.tiles, cost.nonzeros), (TILES, TILES << 10));
+    // All of it at once is refused before it is read.
+    let error = dataset.range(0..n, &decoder, &mut csr).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::LimitExceeded { needed, .. } if needed >= nnz), "{error}");
+}
