@@ -21,6 +21,7 @@ import time
 
 import anndata
 import numpy as np
+import scipy
 import scipy.sparse as sp
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
@@ -40,7 +41,7 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         results = {"convert": conversions(options, folder), "read": reads(options, folder)}
-    versions = {"anndata": anndata.__version__, "numpy": np.__version__, "scipy": sp.__version__ if hasattr(sp, "__version__") else ""}
+    versions = {module.__name__: module.__version__ for module in (anndata, np, scipy)}
     if options.json:
         print(json.dumps({"versions": versions, **results}))
     else:
@@ -60,7 +61,8 @@ def process(*arguments):
 def simulate(options, folder, cells, tile_size):
     """A dataset and h5ad files of the same counts."""
     dataset = os.path.join(folder, f"sim{cells}")
-    process(options.tilekern, "sample", dataset, "--cells", str(cells), "--tile-size", str(tile_size), "--profile", "fast", "-q")
+    size = ["--cells", str(cells), "--tile-size", str(tile_size)]
+    process(options.tilekern, "sample", dataset, *size, "--profile", "fast", "-q")
     npz = dataset + ".npz"
     process(options.tilekern, "decode", dataset, "-o", npz, "-q")
     matrix = sp.load_npz(npz).astype(np.float32)
@@ -78,10 +80,10 @@ def conversions(options, folder):
     runs = {("anndata.read_h5ad", compression, 1): [] for compression in files}
     profiles = [profile for profile in PROFILES if profile != "small" or options.small]
     runs |= {(profile, compression, threads): [] for profile in profiles for compression in files for threads in (1, 2)}
-    imports = []
+    starts = []
     out = os.path.join(folder, "out")
     for _ in range(options.rounds):
-        imports.append(process(sys.executable, "-c", idle))
+        starts.append(process(sys.executable, "-c", idle))
         for (what, compression, threads), times in runs.items():
             if what == "anndata.read_h5ad":
                 times.append(process(sys.executable, "-c", reader, files[compression]))
@@ -90,7 +92,7 @@ def conversions(options, folder):
                 times.append(process(options.tilekern, "convert", files[compression], out, "--profile", what,
                                      "--threads", str(threads), "-q"))
     # Python's start is not anndata's work.
-    start = [min(times) for times in zip(*imports)]
+    start = [min(times) for times in zip(*starts)]
     rows = []
     for (what, compression, threads), times in runs.items():
         wall, cpu, peak = (min(values) for values in zip(*times))
@@ -102,27 +104,40 @@ def conversions(options, folder):
 
 
 def reads(options, folder):
+    """anndata, then tilekern, then anndata again; the better of both."""
     dataset, files, (cells, genes), nonzeros = simulate(options, folder, options.read_cells, 10_000)
     rng = np.random.default_rng(1)
     batches = [rng.integers(0, cells, BATCH) for _ in range(20)]
     whole = anndata.read_h5ad(files["uncompressed"])
     backed = {name: anndata.read_h5ad(path, backed="r") for name, path in files.items()}
-    ways = {"anndata, in memory": lambda cells: whole.X[cells]}
-    ways |= {f"anndata, backed, {name}": lambda cells, a=a: a[np.unique(cells)].to_memory() for name, a in backed.items()}
-    best = {name: float("inf") for name in ways}
-    ours = None
-    for _ in range(options.rounds):
-        found = subprocess.run([options.peers, "read", dataset, "--json"], check=True, capture_output=True, text=True)
-        rows = json.loads(found.stdout)["results"]
-        ours = rows if ours is None else [max(a, b, key=lambda row: row["cells_per_s"]) for a, b in zip(ours, rows)]
-        for name, read in ways.items():
-            some = batches if name == "anndata, in memory" else batches[:3]
+    # A backed file takes increasing rows without repeats only.
+    ways = {"in memory": (batches, lambda cells: whole.X[cells])}
+    for name, file in backed.items():
+        ways[f"backed, {name}"] = (batches[:3], lambda cells, file=file: file[np.unique(cells)].to_memory())
+    best = dict.fromkeys(ways, float("inf"))
+
+    def anndatas():
+        for name, (batches, read) in ways.items():
             start = time.perf_counter()
-            for batch in some:
+            for batch in batches:
                 read(batch)
-            best[name] = min(best[name], (time.perf_counter() - start) / len(some))
-    rows = [{"what": name, "cells_per_s": BATCH / seconds} for name, seconds in best.items()]
-    return {"cells": cells, "genes": genes, "nonzeros": int(nonzeros), "rows": ours + rows}
+            best[name] = min(best[name], (time.perf_counter() - start) / len(batches))
+
+    anndatas()
+    done = subprocess.run([options.peers, "read", "--dataset", dataset, "--json"], check=True, capture_output=True)
+    anndatas()
+    theirs = [{"case": f"random rows, {BATCH}, {name}", "reader": f"anndata {anndata.__version__}",
+               "cells_per_s": BATCH / seconds} for name, seconds in best.items()]
+    rows = json.loads(done.stdout)["results"] + theirs
+    return {"cells": cells, "genes": genes, "nonzeros": int(nonzeros), "rows": rows}
+
+
+def text(value):
+    if value is None:
+        return ""
+    if isinstance(value, (int, float)):
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return value
 
 
 def show(results, versions):
@@ -132,9 +147,7 @@ def show(results, versions):
         print("| " + " | ".join(keys) + " |")
         print("|---" * len(keys) + "|")
         for row in result["rows"]:
-            cell = lambda value: f"{value:,.3g}" if isinstance(value, float) and value < 1000 else (
-                f"{value:,.0f}" if isinstance(value, (int, float)) else str(value))
-            print("| " + " | ".join(cell(row.get(key, "")) for key in keys) + " |")
+            print("| " + " | ".join(text(row.get(key)) for key in keys) + " |")
         print()
     print(", ".join(f"{name} {version}" for name, version in versions.items()))
 
