@@ -113,7 +113,7 @@ class Dataset:
             assert len(self.var_names) == self.n_genes
         self.var = None
         if manifest["has_var_table"]:
-            table = pq.read_table(os.path.join(root, "var.parquet"))
+            table = pq.read_table(os.path.join(root, "var.parquet"), use_threads=False, pre_buffer=False)
             assert table.num_rows == self.n_genes
             (index,) = json.loads(table.schema.metadata[b"pandas"])["index_columns"]
             names = {c["field_name"]: c["name"] for c in json.loads(table.schema.metadata[b"pandas"])["columns"]}
@@ -133,12 +133,12 @@ class Dataset:
             data = read(name)
             assert len(data) == manifest["obs_shard_bytes"][shard]
             digests.append(hashlib.sha256(data).hexdigest())
-            file = pq.ParquetFile(pa.BufferReader(data))
+            file = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
             rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             assert rows == cells[shard * per_file : (shard + 1) * per_file]
             found = [(field.name, str(field.type)) for field in file.schema_arrow]
             assert found == [(column["name"], column["arrow_type"]) for column in schema["columns"]], found
-            parts.append(file.read())
+            parts.append(file.read(use_threads=False))
         assert digests == manifest["obs_shard_sha256"]
         canonical = json.dumps({"schema": text, "tile_cells": cells, "shards": digests}, sort_keys=True)
         assert manifest["obs_fingerprint"] == hashlib.sha256(canonical.encode()).hexdigest()[:24]
