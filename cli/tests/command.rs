@@ -110,6 +110,10 @@ fn wrong_usage_is_2() {
         &["decode", path, "--to", "parquet", "-o", "-"],
         &["decode", path, "--dtype", "f64", "-o", "a.npy"],
         &["decode", path, "--cost", "-o", "a.npy"],
+        &["decode", path, "--dtype", "u16", "-o", "a.npz"],
+        &["decode", path, "--dtype", "f32"],
+        &["decode", path, "--compress", "-o", "a.npy"],
+        &["decode", path, "--compress", "-o", "-"],
         &["head", path, "-n", "-1"],
         &["stats", path, "--per", "gene"],
         &["stats", path, "-o", "a.svg", "--per", "gene"],
@@ -132,6 +136,15 @@ fn wrong_usage_is_2() {
         assert!(run.stderr.contains("Usage:") || run.stderr.contains("--help"), "{case:?}: {run:?}");
     }
     assert!(!std::path::Path::new("what.csv").exists());
+    let run = tilekern(["decode", path, "-o", "what.csv"]);
+    for part in ["npz, mtx, npy, arrow, parquet", "Usage: tilekern decode [OPTIONS] <PATH>"] {
+        assert!(run.stderr.contains(part), "{run:?}");
+    }
+    // Cells are written in one way everywhere, and every verb says how.
+    for verb in ["decode", "head", "stats", "obs"] {
+        let run = tilekern([verb, path, "--cells", "0..2,x"]);
+        assert!(run.code == Some(2) && run.stderr.contains("between commas: 7,100..200"), "{run:?}");
+    }
 }
 
 #[test]
