@@ -208,7 +208,7 @@ fn genes_that_cannot_be_found() {
     assert!(text.ends_with("is the name of 2 (\"A\" stands for the genes 0, 2; choose by index or by id)"), "{text}");
     let (kind, index, text) = refused(Genes::names(["B", "MT-ND1", "x"]));
     assert_eq!((kind, index), ("missing", Some(1)));
-    assert!(text.contains("no gene has \"MT-ND1\", \"x\"; there is \"Mt-Nd1\""), "{text}");
+    assert!(text.contains("no gene \"MT-ND1\", \"x\"; there is \"Mt-Nd1\""), "{text}");
     let (_, _, text) = refused(Genes::names((0..30).map(|n| format!("x{n}"))));
     assert!(text.contains("\"x9\" and 20 more"), "{text}");
     let (kind, index, _) = refused(Genes::names(["B", "", "B"]));

@@ -36,7 +36,9 @@ impl Fault {
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         let mut message = error.message();
-        if let Some(index) = error.value_index() {
+        // A gene that there is not is called by its name alone.
+        let named = error.part() == Part::Genes && error.kind() == ErrorKind::Missing;
+        if let Some(index) = error.value_index().filter(|_| !named) {
             message = format!("value {index}: {message}");
         }
         if let Some(advice) = advice(&error) {
