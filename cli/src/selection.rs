@@ -202,7 +202,9 @@ impl<'a> Selection<'a> {
         let reader = self.reader(dataset)?;
         let mut sum = Cost::default();
         self.pass(|piece| {
-            let cost = reader.cost(piece.cells()).map_err(|error| Fault::of(error, self.source.path()))?;
+            let cost = reader
+                .cost(&piece.cells().collect::<Vec<_>>())
+                .map_err(|error| Fault::of(error, self.source.path()))?;
             sum.cells += cost.cells;
             sum.tiles += cost.tiles;
             sum.chunks += cost.chunks;
