@@ -169,7 +169,7 @@ fn columns(path: &str, dataset: &Dataset, table: &ObsTable<'_>, console: &mut Co
         let missing = HumanCount(record.n_missing.unwrap_or(0)).to_string();
         shown.row([record.name(), record.kind(), record.arrow_type.to_owned(), missing]);
     }
-    shown.lines().try_for_each(|line| console.line(line))
+    console.rows(shown.lines())
 }
 
 /// The numbers of the cells of pieces, not too many at a time, whatever a manifest says of the size of tiles.
