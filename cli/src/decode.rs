@@ -14,6 +14,7 @@ use crate::options::Engine;
 use crate::output::{self, Dtype, Format, Options, Written};
 use crate::selection::{Choice, Selection};
 use crate::source::{Input, STDIO, Source};
+use crate::text::counted;
 
 /// Decode counts to a file, or to a summary of them
 ///
@@ -164,7 +165,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         console.record(&Record { output, format, n_cells, n_genes, nnz, bytes, notes })?;
     } else {
         notes.iter().for_each(|note| console.note(format_args!("note: {note}")));
-        console.note(format_args!("{output}: {n_cells} cells x {n_genes} genes, {nnz} nonzeros, {bytes} bytes"));
+        let shape = format!("{} x {}", counted(n_cells, "cell"), counted(n_genes, "gene"));
+        console.note(format_args!("{output}: {shape}, {}, {}", counted(nnz, "nonzero"), counted(bytes, "byte")));
     }
     Ok(Verdict::Sound)
 }

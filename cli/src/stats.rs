@@ -19,7 +19,7 @@ use crate::output::names;
 use crate::selection::{Choice, Selection};
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
-use crate::text::{cut, shown};
+use crate::text::{counted, cut, shown};
 use gather::Gathered;
 use spread::{QUANTILES, Spread};
 use tilekern::deltacel::dataset::obs::Value;
@@ -156,7 +156,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     if console.json {
         console.record(&record)?;
     } else if let (Some(output), Some(bytes)) = (&record.output, bytes) {
-        console.note(format_args!("{output}: {} cells x {} genes, {bytes} bytes", record.n_cells, record.n_genes));
+        let shape = format!("{} x {}", counted(record.n_cells, "cell"), counted(record.n_genes, "gene"));
+        console.note(format_args!("{output}: {shape}, {}", counted(bytes, "byte")));
     } else {
         print(&record, console)?;
     }
@@ -197,10 +198,10 @@ fn print(record: &Record<'_>, console: &mut Console) -> Result<(), Stop> {
     let count = |n: u64| HumanCount(n).to_string();
     let density = record.density.map_or_else(String::new, |density| format!(" ({:.2} % of all)", 100.0 * density));
     console.line(format_args!(
-        "{} cells x {} genes, {} nonzeros{density}, sum of counts {}\n",
-        count(record.n_cells),
-        count(record.n_genes.into()),
-        count(record.nnz),
+        "{} x {}, {}{density}, sum of counts {}\n",
+        counted(record.n_cells, "cell"),
+        counted(record.n_genes, "gene"),
+        counted(record.nnz, "nonzero"),
         count(record.sum)
     ))?;
     let spreads = [
@@ -224,7 +225,7 @@ fn print(record: &Record<'_>, console: &mut Console) -> Result<(), Stop> {
         let missing = QUANTILES.len() - spread.quantiles.len();
         table.row([name.to_owned(), mean].into_iter().chain(values).chain(vec![String::new(); missing]));
     }
-    table.lines().try_for_each(|line| console.line(line))?;
+    console.rows(table.lines())?;
     for (name, spread) in spreads {
         console.line(format_args!("\n{name}"))?;
         let longest = spread.histogram.iter().map(|bin| bin.count).max().unwrap_or(0);
@@ -232,7 +233,7 @@ fn print(record: &Record<'_>, console: &mut Console) -> Result<(), Stop> {
         for bin in &spread.histogram {
             bars.row([bin.label(), count(bin.count), bar(bin.count, longest)]);
         }
-        bars.lines().skip(1).try_for_each(|line| console.line(line))?;
+        console.rows(bars.lines().skip(1))?;
     }
     if !record.top_genes.is_empty() {
         console.line("")?;
@@ -242,7 +243,7 @@ fn print(record: &Record<'_>, console: &mut Console) -> Result<(), Stop> {
             let name = gene.name.as_ref().map_or_else(|| format!("#{}", gene.gene), |name| shown(Value::String(name)));
             table.row([cut(&name, BAR).into_owned(), count(gene.total), count(gene.nonzeros)]);
         }
-        table.lines().try_for_each(|line| console.line(line))?;
+        console.rows(table.lines())?;
     }
     Ok(())
 }

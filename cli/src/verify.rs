@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use indicatif::{HumanCount, ProgressBar};
+use indicatif::ProgressBar;
 use serde::Serialize;
 use serde_json::Value;
 use tilekern::deltacel::dataset::obs::Cache;
@@ -16,6 +16,7 @@ use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::{CacheFolder, Engine};
 use crate::source::{As, Found};
+use crate::text::counted;
 
 /// Check every byte of tiles and datasets, and tell all faults
 ///
@@ -106,14 +107,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 }
 
 fn summary(paths: &[PathRecord], n_faults: usize) -> String {
-    let bytes = HumanCount(paths.iter().filter_map(|record| record.bytes).sum());
+    let bytes = counted(paths.iter().filter_map(|record| record.bytes).sum::<u64>(), "byte");
     let unsound = paths.iter().filter(|record| !record.sound).count();
     match (paths, n_faults) {
-        ([one], 0) => format!("{}: sound, {bytes} bytes", one.path),
-        (all, 0) => format!("all {} sound, {bytes} bytes", all.len()),
+        ([one], 0) => format!("{}: sound, {bytes}", one.path),
+        (all, 0) => format!("all {} sound, {bytes}", all.len()),
         (all, n) => {
-            let faults = if n == 1 { "fault" } else { "faults" };
-            let told = format!("{unsound} of {} unsound, {n} {faults}", all.len());
+            let told = format!("{unsound} of {} unsound, {}", all.len(), counted(n, "fault"));
             match all.iter().find(|record| !record.sound && record.repairable) {
                 Some(record) => format!("{told}; to mend it: tilekern repair {} --from INPUT...", record.path),
                 None => told,

@@ -359,7 +359,7 @@ fn files_are_replaced_only_by_complete_ones() {
     assert_eq!((run.code, fs::read_to_string(&output).unwrap().as_str()), (Some(1), "old"), "{run:?}");
     let run = tilekern(["decode", path, "-o", output.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    assert!(run.stderr.contains("20 cells x 1000 genes, 200 nonzeros"), "{run:?}");
+    assert!(run.stderr.contains("20 cells x 1,000 genes, 200 nonzeros"), "{run:?}");
     assert!(fs::read_to_string(&output).unwrap().starts_with("%%MatrixMarket"));
     let run = tilekern(["decode", path, "-o", output.to_str().unwrap(), "--quiet"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
@@ -436,4 +436,18 @@ fn directories_are_datasets() {
     }
     let run = tilekern(["trace", path, "--json"]);
     assert!(run.code == Some(1) && run.stdout.contains("a trace is of one tile"), "{run:?}");
+}
+
+/// A missing file of a dataset is to be fetched, any other name to be looked at.
+#[test]
+fn advice_for_missing_files() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let made = tilekern(["sample", &at("d"), "--cells", "1", "--genes", "100", "--seed", "3"]);
+    assert!(made.stderr.contains("d: 1 cell x 100 genes, ") && made.stderr.contains(" in 1 tile, "), "{made:?}");
+    std::fs::remove_file(at("d/tiles/tile_000000.dct")).unwrap();
+    for (path, advice) in [("typo", "; check the path [io]"), ("d", "; fetch the file again [io]")] {
+        let run = tilekern(["decode", &at(path)]);
+        assert!(run.code == Some(1) && run.stderr.trim_end().ends_with(advice), "{run:?}");
+    }
 }

@@ -241,9 +241,9 @@ fn what_a_format_cannot_hold_is_said() {
     let path = folder.path().join("counts");
     dataset_with_obs(&path);
     for (name, lost) in [
-        ("a.npz", "npz cannot hold the table of cells, which is left out"),
-        ("a.mtx", "mtx cannot hold the table of cells, which is left out"),
-        ("a.npy", "npy cannot hold the table of cells, which is left out"),
+        ("a.npz", "npz cannot hold the table of cells: left out"),
+        ("a.mtx", "mtx cannot hold the table of cells: left out"),
+        ("a.npy", "npy cannot hold the table of cells: left out"),
         ("a.parquet", "of a column's categories only those that occur are kept"),
         ("a.h5ad", "missing values of \"score\" are NaN in h5ad"),
         ("a.arrow", ""),
