@@ -88,8 +88,9 @@ fn drawn(what: &str, done: u64, all: u64, left: Duration) -> String {
     }
     let full = u128::from(done.min(all)) * u128::from(LEN) / u128::from(all);
     let bar = "=".repeat(usize::try_from(full).unwrap_or(0));
-    let (done, all, left) = (HumanCount(done), HumanCount(all), HumanDuration(left));
-    format!("{what} [{bar:<20}] {done}/{all}, {left:#} left")
+    // Nothing is known of the time before something is done.
+    let left = if done == 0 { String::new() } else { format!(", {:#} left", HumanDuration(left)) };
+    format!("{what} [{bar:<20}] {}/{}{left}", HumanCount(done), HumanCount(all))
 }
 
 /// Writes a line to standard error. Nobody may be reading: that is no failure.
@@ -109,6 +110,7 @@ mod tests {
     #[test]
     fn bars_fit_a_line() {
         assert_eq!(drawn("decoding", 0, 0, Duration::ZERO), "");
+        assert_eq!(drawn("decoding", 0, 7, Duration::ZERO), "decoding [                    ] 0/7");
         let half = drawn("decoding", 1500, 3000, Duration::from_secs(2));
         assert_eq!(half, "decoding [==========          ] 1,500/3,000, 2s left");
         for (done, all) in [(0, 1), (1, 1), (7, 3), (u64::MAX, 1)] {

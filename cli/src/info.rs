@@ -373,7 +373,9 @@ fn print_parts(
     if shown > 0 {
         console.line("")?;
     }
-    console.rows(table.lines().filter(|_| shown > 0))?;
+    // On a narrow terminal the exceptions go first, then what the counts and the genes take.
+    let lines = table.fitting(console.width(), &[6, 5, 4]);
+    console.rows(lines.into_iter().filter(|_| shown > 0))?;
     tell_hidden(hidden, console)
 }
 

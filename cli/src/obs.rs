@@ -46,8 +46,10 @@ Filters:
   donor in [\"d1\", \"d2\"]         also: not in
   score is null                 missing; also: is not null
   `percent mito` > 5            backquotes for a column whose name is not one word
-A missing value passes no test but `is null`, and no negation of a test either. Where the first column is text, it has
-the names of the cells, mostly barcodes; `tilekern obs DATASET` tells what it is called:
+A missing value passes no test but `is null`, and no negation of a test either.
+
+Where the first column is text, its values are the names of the cells, mostly barcodes;
+`tilekern obs DATASET` tells what it is called:
   barcode in [\"AAACCCAAGCGTATGG-1\", \"AAACCCAGTCCTACAA-1\"]
 --cells-file takes a file of such names, one on each line.
 
@@ -148,7 +150,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 fn columns(path: &str, dataset: &Dataset, table: &ObsTable<'_>, console: &mut Console) -> Result<(), Stop> {
     let mut records: Vec<ColumnRecord<'_>> = table.schema().columns.iter().map(ColumnRecord::of).collect();
     let progress = console.progress(records.len() as u64, "reading columns");
-    let all = pieces(&[0..dataset.n_cells()], dataset.manifest().tile_size());
+    let all = pieces(std::slice::from_ref(&(0..dataset.n_cells())), dataset.manifest().tile_size());
     for record in &mut records {
         let mut missing = 0;
         for cells in lists(&all) {
