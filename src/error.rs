@@ -541,6 +541,8 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::Filter => "is not a filter",
             })?,
             ErrorKind::Missing if self.0.part == Part::Filter => f.write_str("names a column that there is not")?,
+            // What there is not is the whole message.
+            ErrorKind::Missing if self.0.part == Part::Genes && self.0.source.is_some() => {}
             ErrorKind::Missing => f.write_str("is absent")?,
             ErrorKind::WrongType if self.0.part == Part::Filter => f.write_str("does not go with the column")?,
             ErrorKind::WrongType => f.write_str("has another type than the format states")?,
@@ -577,6 +579,7 @@ impl fmt::Display for Message<'_> {
         }
         match (&self.0.source, self.0.kind) {
             (None, _) | (_, ErrorKind::Io(_) | ErrorKind::KernelUnavailable) => Ok(()),
+            (Some(source), ErrorKind::Missing) if self.0.part == Part::Genes => write!(f, "{source}"),
             (Some(source), _) => write!(f, " ({source})"),
         }
     }

@@ -57,6 +57,9 @@ mod source;
 mod trace;
 mod zstd;
 
+/// The arrays of tables of cells and of results in Arrow's format, in the version that they are made with.
+#[cfg(any(feature = "arrow", feature = "obs"))]
+pub use arrow_array;
 pub use buffer::{Buffer, Pages};
 pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 #[cfg(feature = "obs")]

@@ -366,6 +366,37 @@ fn filters() {
     assert_eq!(passing, (0..60).map(cases[22].1).collect::<Vec<_>>());
 }
 
+/// Whoever writes as in other languages is told how it is written here.
+#[test]
+fn filters_give_hints() {
+    let schema = schema();
+    for (filter, hint) in [
+        ("n_counts = 5", "; write ==)"),
+        ("n_counts > 5 & doublet", "; write &&)"),
+        ("n_counts > 5 | doublet", "; write ||)"),
+        ("n_counts > 5 and doublet", "; write && for and)"),
+        ("n_counts > 5 or doublet", "; write || for or)"),
+        ("not doublet", "; write ! for not)"),
+        ("stage in (\"a\")", "(expected a list in brackets, as in [1, 2])"),
+        ("stage == mature", "; text stands in quotes: \"mature\")"),
+        ("stage in [mature]", "; text stands in quotes: \"mature\")"),
+    ] {
+        let error = Filter::parse(&schema, filter).unwrap_err();
+        assert!(error.to_string().ends_with(hint), "{filter}: {error}");
+        assert!(error.offset().is_some(), "{filter}");
+    }
+    // A column that there is not is no text.
+    assert!(!Filter::parse(&schema, "absent == 1").unwrap_err().to_string().contains("quotes"));
+    let absent = |filter: &str| {
+        let filter = Filter::parse(&schema, filter).unwrap();
+        filter.absent_categories().iter().map(|(_, text)| text.clone()).collect::<Vec<_>>()
+    };
+    let known = schema.columns.iter().position(|column| column.name == "cell_type").unwrap();
+    let Category::String(known) = &schema.columns[known].categories[0] else { panic!("a text") };
+    assert_eq!(absent(&format!("cell_type == {known:?} || cell_type in [\"y\", \"x\", {known:?}]")), ["x", "y"]);
+    assert_eq!(absent("cell_type != \"z\""), ["z"]);
+}
+
 #[test]
 fn faults_of_filters_have_a_position() {
     let schema = schema();

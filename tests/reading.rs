@@ -127,7 +127,7 @@ proptest! {
                     reader.range(part.start as u64..part.end as u64, &mut csr).unwrap();
                     prop_assert_eq!(cells_of(&csr), choose(&cells[part].to_vec(), &genes));
                 }
-                let cost = reader.cost(wanted.iter().copied()).unwrap();
+                let cost = reader.cost(&wanted).unwrap();
                 reader.rows(&wanted, &mut csr).unwrap();
                 prop_assert!(cost.nonzeros >= csr.nnz() as u64);
                 let bytes = 8 * csr.indptr().len() + 8 * csr.nnz();
@@ -208,7 +208,7 @@ fn genes_that_cannot_be_found() {
     assert!(text.ends_with("is the name of 2 (\"A\" stands for the genes 0, 2; choose by index or by id)"), "{text}");
     let (kind, index, text) = refused(Genes::names(["B", "MT-ND1", "x"]));
     assert_eq!((kind, index), ("missing", Some(1)));
-    assert!(text.contains("no gene has \"MT-ND1\", \"x\"; there is \"Mt-Nd1\""), "{text}");
+    assert!(text.contains("no gene \"MT-ND1\", \"x\"; there is \"Mt-Nd1\""), "{text}");
     let (_, _, text) = refused(Genes::names((0..30).map(|n| format!("x{n}"))));
     assert!(text.contains("\"x9\" and 20 more"), "{text}");
     let (kind, index, _) = refused(Genes::names(["B", "", "B"]));
@@ -304,7 +304,7 @@ fn costs_are_what_is_read() {
         for wanted in
             [vec![], vec![0], vec![499, 3, 4, 3], (0..500).collect::<Vec<u64>>(), (0..500).step_by(37).collect()]
         {
-            let cost = reader.cost(wanted.iter().copied()).unwrap();
+            let cost = reader.cost(&wanted).unwrap();
             let before = read.load(Ordering::Relaxed);
             let mut csr = Csr::new();
             reader.rows(&wanted, &mut csr).unwrap();
@@ -316,18 +316,35 @@ fn costs_are_what_is_read() {
             tiles.dedup();
             assert_eq!(cost.tiles, tiles.len() as u64);
         }
-        let all = reader.cost(0..500).unwrap();
+        let all = reader.cost(&(0..500).collect::<Vec<_>>()).unwrap();
         assert_eq!((all.chunks, all.nonzeros_decoded), (210, dataset.manifest().nnz()));
         let before = read.load(Ordering::Relaxed);
-        let some = reader.cost([250]).unwrap();
+        let some = reader.cost(&[250]).unwrap();
         assert!(
             read.load(Ordering::Relaxed) - before < dataset.manifest().tile_bytes()[1] / 3,
             "only the head is read"
         );
         assert!(some.chunks == 1 && some.nonzeros_decoded < all.nonzeros_decoded / 100);
-        assert_eq!(reader.cost([500]).unwrap_err().part(), Part::Cells);
+        // Whoever reads several datasets is told which one lacks the cell.
+        let errors = [
+            reader.cost(&[500]).unwrap_err(),
+            reader.rows(&[3, 500], &mut Csr::new()).unwrap_err(),
+            reader.range(0..501, &mut Csr::new()).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!((error.part(), error.path()), (Part::Cells, Some(folder.path())), "{error}");
+        }
         let columns = dataset.columns(&Genes::indices([5, 6, 7])).unwrap();
-        assert!(dataset.reader::<u16>(&decoder).genes(&columns).unwrap().cost(0..500).unwrap().nonzeros <= 1500);
+        assert!(
+            dataset
+                .reader::<u16>(&decoder)
+                .genes(&columns)
+                .unwrap()
+                .cost(&(0..500).collect::<Vec<_>>())
+                .unwrap()
+                .nonzeros
+                <= 1500
+        );
     }
 }
 
@@ -531,7 +548,7 @@ fn more_nonzeros_than_32_bits_count() {
     assert!(cells_of(&csr) == [cells[last].clone(), cells[0].clone(), cells[last - 1].clone()]);
     dataset.range(n - 1025..n - 1023, &decoder, &mut csr).unwrap();
     assert!(cells_of(&csr) == [cells[last].clone(), cells[0].clone()]);
-    let cost = dataset.reader::<i32>(&decoder).cost((0..n).step_by(SIDE as usize)).unwrap();
+    let cost = dataset.reader::<i32>(&decoder).cost(&(0..n).step_by(SIDE as usize).collect::<Vec<_>>()).unwrap();
     assert_eq!((cost.tiles, cost.nonzeros), (TILES, TILES << 10));
     // All of it at once is refused before it is read.
     let error = dataset.range(0..n, &decoder, &mut csr).unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use arrow_array::cast::AsArray;
+use tilekern::arrow_array::cast::AsArray;
 use tilekern::deltacel::dataset::{Batches, Dataset, Genes};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,32 +1,47 @@
 //! Standard output for results, standard error for everything else.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
 
 use crate::fault::Stop;
-use crate::text::plain;
+use crate::text::{cut, plain};
 
 /// How a verb talks.
 pub struct Console {
     /// Results are JSON.
     pub json: bool,
     quiet: bool,
+    /// Columns of standard output, where it is a terminal.
+    width: Option<usize>,
     out: BufWriter<StdoutLock<'static>>,
 }
 
 impl Console {
     pub fn new(json: bool, quiet: bool) -> Console {
-        Console { json, quiet, out: BufWriter::with_capacity(1 << 16, io::stdout().lock()) }
+        let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+        let width = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
+        Console { json, quiet, width, out: BufWriter::with_capacity(1 << 16, io::stdout().lock()) }
     }
 
     /// Writes a line of a result as text.
     pub fn line(&mut self, line: impl Display) -> Result<(), Stop> {
         writeln!(self.out, "{line}").map_err(stdout_failed)
+    }
+
+    /// Columns of standard output, where it is a terminal; elsewhere lines are as long as they are.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// Writes lines of a table, cut to the width of a terminal.
+    pub fn rows(&mut self, lines: impl IntoIterator<Item = String>) -> Result<(), Stop> {
+        let width = self.width.unwrap_or(usize::MAX);
+        lines.into_iter().try_for_each(|line| self.line(cut(&line, width)))
     }
 
     /// Writes a result as JSON, one line.
@@ -55,13 +70,27 @@ impl Console {
     /// A bar on standard error that is seen where that is a terminal, unless asked to be quiet.
     pub fn progress(&self, steps: u64, what: &'static str) -> ProgressBar {
         let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let style = ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len}, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar())
-            .progress_chars("=> ");
-        let bar = ProgressBar::with_draw_target(Some(steps), target).with_style(style).with_message(what);
+        let drawn = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let _ = out.write_str(&drawn(what, state.pos(), state.len().unwrap_or(0), state.eta()));
+        };
+        let style = ProgressStyle::with_template("{drawn}").unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(Some(steps), target).with_style(style.with_key("drawn", drawn));
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
     }
+}
+
+/// A bar with whole numbers, which fits 80 columns; nothing before it is known how much there is to do.
+fn drawn(what: &str, done: u64, all: u64, left: Duration) -> String {
+    const LEN: u64 = 20;
+    if all == 0 {
+        return String::new();
+    }
+    let full = u128::from(done.min(all)) * u128::from(LEN) / u128::from(all);
+    let bar = "=".repeat(usize::try_from(full).unwrap_or(0));
+    // Nothing is known of the time before something is done.
+    let left = if done == 0 { String::new() } else { format!(", {:#} left", HumanDuration(left)) };
+    format!("{what} [{bar:<20}] {}/{}{left}", HumanCount(done), HumanCount(all))
 }
 
 /// Writes a line to standard error. Nobody may be reading: that is no failure.
@@ -72,4 +101,22 @@ pub fn say(message: impl Display) {
 /// A failed write to standard output.
 pub fn stdout_failed(error: io::Error) -> Stop {
     Stop::write(error, Path::new("standard output"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_fit_a_line() {
+        assert_eq!(drawn("decoding", 0, 0, Duration::ZERO), "");
+        assert_eq!(drawn("decoding", 0, 7, Duration::ZERO), "decoding [                    ] 0/7");
+        let half = drawn("decoding", 1500, 3000, Duration::from_secs(2));
+        assert_eq!(half, "decoding [==========          ] 1,500/3,000, 2s left");
+        for (done, all) in [(0, 1), (1, 1), (7, 3), (u64::MAX, 1)] {
+            assert!(drawn("x", done, all, Duration::ZERO).starts_with(if done == 0 { "x [  " } else { "x [====" }));
+        }
+        let long = drawn("simulating cells", 999_999_999, 1_000_000_000, Duration::from_secs(59 * 60));
+        assert!(long.len() <= 80, "{long}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use indicatif::HumanCount;
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use crate::options::Engine;
 use crate::output::{self, Dtype, Format, Options, Written};
 use crate::selection::{Choice, Selection};
 use crate::source::{Input, STDIO, Source};
+use crate::text::counted;
 
 /// Decode counts to a file, or to a summary of them
 ///
@@ -48,9 +50,9 @@ pub struct Args {
     #[arg(long)]
     compress: bool,
 
-    /// Numbers of an npy; a count that the type does not hold exactly is refused
-    #[arg(long, value_name = "TYPE", default_value = "f32")]
-    dtype: Dtype,
+    /// Numbers of an npy; a count that the type does not hold exactly is refused [default: f32]
+    #[arg(long, value_name = "TYPE")]
+    dtype: Option<Dtype>,
 
     /// Tell what there is to be read and decoded for it, and do no more
     #[arg(long, conflicts_with = "output")]
@@ -67,9 +69,22 @@ impl Args {
     fn format(&self) -> Result<Format, Stop> {
         let Some(output) = &self.output else { return Ok(self.to.unwrap_or(Format::Summary)) };
         self.to.or_else(|| Format::of(output)).ok_or_else(|| {
-            let name = output.display();
-            Stop::Usage(format!("cannot tell the format from the name {name}; add --to npz, mtx or another"))
+            let formats: Vec<String> = Format::value_variants().iter().map(|format| format.name()).collect();
+            let (name, formats) = (output.display(), formats.join(", "));
+            Stop::Usage(format!("cannot tell the format from the name {name}; add --to with one of {formats}"))
         })
+    }
+
+    /// How to write, which only the formats say that know of it: no option is passed over in silence.
+    fn options(&self, format: Format) -> Result<Options, Stop> {
+        let only = |option: &str, of: &str| {
+            Err(Stop::Usage(format!("{option} is for files of format {of}, and this one is {}", format.name())))
+        };
+        match (self.compress, self.dtype) {
+            (true, _) if format != Format::Npz => only("--compress", "npz"),
+            (_, Some(_)) if format != Format::Npy => only("--dtype", "npy"),
+            (compress, dtype) => Ok(Options { compress, dtype: dtype.unwrap_or_default() }),
+        }
     }
 }
 
@@ -129,6 +144,7 @@ fn tell_cost(selection: &Selection<'_>, console: &mut Console) -> Result<(), Sto
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let format = args.format()?;
+    let options = args.options(format)?;
     let decoder = args.engine.decoder()?;
     let source = Source::open(&args.input, decoder.limits())?;
     let selection = Selection::new(&source, &args.choice, decoder, console)?;
@@ -143,14 +159,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     {
         return Err(Stop::Usage("the output is the input: name another file with -o".into()));
     }
-    let options = Options { compress: args.compress, dtype: args.dtype };
     let Written { nnz, bytes, notes } = output::to_file(path, format, &selection, options, console)?;
     let (output, n_cells, n_genes) = (&*path.to_string_lossy(), selection.n_cells(), selection.n_genes());
     if console.json {
         console.record(&Record { output, format, n_cells, n_genes, nnz, bytes, notes })?;
     } else {
         notes.iter().for_each(|note| console.note(format_args!("note: {note}")));
-        console.note(format_args!("{output}: {n_cells} cells x {n_genes} genes, {nnz} nonzeros, {bytes} bytes"));
+        let shape = format!("{} x {}", counted(n_cells, "cell"), counted(n_genes, "gene"));
+        console.note(format_args!("{output}: {shape}, {}, {}", counted(nnz, "nonzero"), counted(bytes, "byte")));
     }
     Ok(Verdict::Sound)
 }

@@ -8,6 +8,7 @@ use crate::Verdict;
 use crate::bench;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
+use crate::text::counted;
 
 /// Simulate cells, write them as a tile, decode it with every kernel, check the result, and compare throughput
 ///
@@ -54,10 +55,11 @@ pub fn run(_: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         return Ok(Verdict::Sound);
     }
     console.line(format_args!(
-        "{} cells x {} genes, {nnz} nonzeros: {} bytes, {:.3} per nonzero (CSR arrays: 8)",
-        PARAMS.cells,
-        PARAMS.genes,
-        bytes.len(),
+        "{} x {}, {}: {}, {:.3} per nonzero (CSR arrays: 8)",
+        counted(PARAMS.cells, "cell"),
+        counted(PARAMS.genes, "gene"),
+        counted(nnz, "nonzero"),
+        counted(bytes.len(), "byte"),
         bytes.len() as f64 / nnz as f64
     ))?;
     console.line(format_args!("decoded to exactly the counts that went in by: {}", verified.join(", ")))?;

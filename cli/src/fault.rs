@@ -36,7 +36,9 @@ impl Fault {
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
         let mut message = error.message();
-        if let Some(index) = error.value_index() {
+        // A gene that there is not is called by its name alone.
+        let named = error.part() == Part::Genes && error.kind() == ErrorKind::Missing;
+        if let Some(index) = error.value_index().filter(|_| !named) {
             message = format!("value {index}: {message}");
         }
         if let Some(advice) = advice(&error) {
@@ -80,7 +82,8 @@ fn advice(error: &Error) -> Option<&'static str> {
     );
     match error.kind() {
         _ if asked_for => None,
-        ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path; inside a dataset, fetch the file again"),
+        ErrorKind::Io(io::ErrorKind::NotFound) if error.path().is_some_and(in_dataset) => Some("fetch the file again"),
+        ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path"),
         ErrorKind::BadMagic => Some("check the path, or name the kind with --as"),
         ErrorKind::Reserved { .. }
         | ErrorKind::Inconsistent { .. }
@@ -95,6 +98,11 @@ fn advice(error: &Error) -> Option<&'static str> {
         | ErrorKind::WrongType => Some("damaged or made by a faulty writer: fetch it again, or write it anew"),
         _ => None,
     }
+}
+
+/// Whether a path is that of a file of a dataset, which lie one folder deep at most.
+fn in_dataset(path: &Path) -> bool {
+    path.ancestors().skip(1).take(2).any(|folder| folder.join("manifest.json").is_file())
 }
 
 /// Why a verb ended early.

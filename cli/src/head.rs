@@ -12,7 +12,7 @@ use crate::output::{Obs, names};
 use crate::selection::{Choice, Selection};
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
-use crate::text::{cut, json, shown};
+use crate::text::{counted, cut, json, shown};
 
 /// Show the first cells: their largest counts with the genes' names, and what is known of each
 ///
@@ -144,7 +144,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     Ok(Verdict::Sound)
 }
 
-fn print(record: &Record<'_>, columns: &[String], console: &mut Console) -> Result<(), Stop> {
+/// Counts that are shown of each cell at least, however narrow a terminal is.
+const FEW: usize = 2;
+
+/// A line for each cell, with so many of its counts.
+fn lines(record: &Record<'_>, columns: &[String], counts: usize) -> Vec<String> {
     let fixed = [("cell", Align::Right), ("nonzeros", Align::Right), ("sum", Align::Right), ("counts", Align::Left)];
     let name = |column: &String| (short(column), Align::Left);
     let fixed = fixed.into_iter().map(|(heading, align)| (heading.to_owned(), align));
@@ -154,7 +158,7 @@ fn print(record: &Record<'_>, columns: &[String], console: &mut Console) -> Resu
             Some(name) => format!("{} {}", short(name), gene.count),
             None => format!("#{} {}", gene.gene, gene.count),
         };
-        let counts: Vec<String> = cell.genes.iter().map(gene).collect();
+        let counts: Vec<String> = cell.genes.iter().take(counts).map(gene).collect();
         let fixed = [
             cell.cell.to_string(),
             HumanCount(cell.nnz).to_string(),
@@ -163,13 +167,30 @@ fn print(record: &Record<'_>, columns: &[String], console: &mut Console) -> Resu
         ];
         table.row(fixed.into_iter().chain(cell.obs.iter().map(|known| cut(&known.text, WIDTH).into_owned())));
     }
-    table.lines().try_for_each(|line| console.line(line))?;
+    table.lines().collect()
+}
+
+/// The lines with as many counts as there is room for.
+fn fitting(record: &Record<'_>, columns: &[String], width: Option<usize>) -> Vec<String> {
+    let most = record.cells.iter().map(|cell| cell.genes.len()).max().unwrap_or(0);
+    let Some(width) = width else { return lines(record, columns, most) };
+    // Each count takes four characters at the least.
+    let few = most.min(FEW);
+    let fits = |lines: &Vec<String>| lines.iter().all(|line| line.chars().count() <= width);
+    let some = (few..=most.min(width / 4).max(few)).rev().map(|counts| lines(record, columns, counts)).find(fits);
+    some.unwrap_or_else(|| lines(record, columns, few))
+}
+
+fn print(record: &Record<'_>, columns: &[String], console: &mut Console) -> Result<(), Stop> {
+    let lines = fitting(record, columns, console.width());
+    console.rows(lines)?;
     let more = record.n_cells - record.cells.len() as u64;
     if more > 0 {
         console.line(format_args!(
-            "{} more cells, of {} genes",
+            "{} more {}, of {}",
             HumanCount(more),
-            HumanCount(record.n_genes.into())
+            if more == 1 { "cell" } else { "cells" },
+            counted(record.n_genes, "gene")
         ))?;
     }
     Ok(())
@@ -179,4 +200,26 @@ fn print(record: &Record<'_>, columns: &[String], console: &mut Console) -> Resu
 fn short(name: &str) -> String {
     let name = shown(tilekern::deltacel::dataset::obs::Value::String(name));
     cut(&name, WIDTH).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_fewer_counts() {
+        let gene = |gene| Gene { gene, name: Some(format!("GENE{gene}")), count: 17 };
+        let known = Known { column: "cell_type".into(), value: "T".into(), text: "T".into() };
+        let cell = Cell { cell: 0, nnz: 5, sum: 85, genes: (0..5).map(gene).collect(), obs: vec![known] };
+        let record = Record { path: "x", kind: "x", n_cells: 1, n_genes: 5, cells: vec![cell] };
+        let of = |width| fitting(&record, &["cell_type".to_owned()], width)[1].clone();
+        let whole = "   0         5   85  GENE0 17, GENE1 17, GENE2 17, GENE3 17, GENE4 17  T";
+        assert_eq!((of(None).as_str(), of(Some(200)).as_str()), (whole, whole));
+        assert_eq!(of(Some(80)), whole); // with the headings
+        assert_eq!(of(Some(79)), whole.replace(", GENE4 17", ""));
+        assert_eq!(of(Some(60)), "   0         5   85  GENE0 17, GENE1 17, GENE2 17  T");
+        // Two remain; what is still too long is cut.
+        assert_eq!(of(Some(20)), "   0         5   85  GENE0 17, GENE1 17  T");
+        assert_eq!(of(Some(3)), of(Some(20)));
+    }
 }

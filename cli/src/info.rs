@@ -304,9 +304,7 @@ fn print(record: &Record<'_>, all: bool, console: &mut Console) -> Result<(), St
         facts.row(["written with".into(), stated(encoder.zstd_level), "as zstd level".into()]);
         facts.row([String::new(), stated(encoder.n_chunks), "chunks for each tile".into()]);
     }
-    for line in facts.lines().skip(1) {
-        console.line(line)?;
-    }
+    console.rows(facts.lines().skip(1))?;
     if let Some(chunks) = &record.chunks {
         let rows = chunks.iter().map(|c| (u64::from(c.chunk), c.cells, c.nnz, None, c.stream_bytes, c.exceptions));
         print_parts("chunk", rows, all, console)?;
@@ -341,7 +339,7 @@ fn print_columns(columns: &[ColumnRecord<'_>], all: bool, console: &mut Console)
         table.row([column.name(), column.kind(), column.arrow_type().to_owned()]);
     }
     console.line("")?;
-    table.lines().try_for_each(|line| console.line(line))?;
+    console.rows(table.lines())?;
     tell_hidden(columns.len() - shown, console)
 }
 
@@ -375,9 +373,9 @@ fn print_parts(
     if shown > 0 {
         console.line("")?;
     }
-    for line in table.lines().filter(|_| shown > 0) {
-        console.line(line)?;
-    }
+    // On a narrow terminal the exceptions go first, then what the counts and the genes take.
+    let lines = table.fitting(console.width(), &[6, 5, 4]);
+    console.rows(lines.into_iter().filter(|_| shown > 0))?;
     tell_hidden(hidden, console)
 }
 

@@ -32,7 +32,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
 use console::{Console, say};
@@ -139,9 +139,18 @@ struct Failure<'a> {
     error: &'a Fault,
 }
 
+/// Ends as the parser does, with the usage of the verb.
+fn usage_error(verb: Option<&str>, message: String) -> ! {
+    let mut command = Cli::command();
+    command.build();
+    let verb = verb.and_then(|name| command.find_subcommand_mut(name)).cloned();
+    verb.unwrap_or(command).error(ErrorKind::ValueValidation, message).exit()
+}
+
 fn main() -> ExitCode {
     tilekern::hush_guarded_panics();
-    let cli = Cli::parse();
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);
     let result = cli.verb.run(&mut console).and_then(|verdict| match console.flush() {
@@ -153,7 +162,7 @@ fn main() -> ExitCode {
     match result {
         Ok(verdict) => verdict.into(),
         Err(Stop::ClosedPipe) => Verdict::Sound.into(),
-        Err(Stop::Usage(message)) => Cli::command().error(ErrorKind::ValueValidation, message).exit(),
+        Err(Stop::Usage(message)) => usage_error(matches.subcommand_name(), message),
         Err(Stop::Fault(fault)) => {
             if !console.json || console.record(&Failure { error: &fault }).and_then(|()| console.flush()).is_err() {
                 say(format_args!("error: {fault}"));

@@ -1,7 +1,6 @@
 //! `tilekern obs`: the table of cells, as a whole or some columns of some cells.
 
 use std::fmt::Write;
-use std::ops::Range;
 
 use indicatif::HumanCount;
 use serde::Serialize;
@@ -12,7 +11,8 @@ use tilekern::{Error, ErrorKind, Limits, Part, Unsupported};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::options::{CacheFolder, CellRange};
+use crate::options::CacheFolder;
+use crate::selection::{Cells, Piece, chosen_cells, pieces};
 use crate::source::{Input, Source};
 use crate::table::{Align, Table};
 use crate::text::{json, shown};
@@ -32,13 +32,8 @@ pub struct Args {
     #[arg(value_name = "COLUMN")]
     columns: Vec<String>,
 
-    /// Only the cells from A up to, but without, B
-    #[arg(long, value_name = "A..B")]
-    cells: Option<CellRange>,
-
-    /// Only the cells that pass a filter
-    #[arg(long = "where", value_name = "FILTER")]
-    filter: Option<String>,
+    #[command(flatten)]
+    cells: Cells,
 
     #[command(flatten)]
     cache: CacheFolder,
@@ -53,10 +48,15 @@ Filters:
   `percent mito` > 5            backquotes for a column whose name is not one word
 A missing value passes no test but `is null`, and no negation of a test either.
 
+Where the first column is text, its values are the names of the cells, mostly barcodes;
+`tilekern obs DATASET` tells what it is called:
+  barcode in [\"AAACCCAAGCGTATGG-1\", \"AAACCCAGTCCTACAA-1\"]
+--cells-file takes a file of such names, one on each line.
+
 Examples:
   tilekern obs counts                                 its columns
   tilekern obs counts cell_type n_counts              their values in all cells
-  tilekern obs counts cell_type --cells 0..10         in the first ten cells
+  tilekern obs counts cell_type --cells 0..10,17      in the first ten cells and another
   tilekern obs counts --where 'n_counts > 500'        which cells pass
   tilekern obs counts cell_type --where 'n_counts > 500' --json
   tilekern obs counts cell_type --cache /scratch/cells   keep the column there for the next time";
@@ -136,14 +136,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         None => table,
     };
     let path = source.path().to_string_lossy();
-    if args.columns.is_empty() && args.cells.is_none() && args.filter.is_none() {
+    if args.columns.is_empty() && args.cells.all() {
         columns(&path, dataset, &table, console)?;
     } else {
-        let range = match &args.cells {
-            None => 0..dataset.n_cells(),
-            Some(range) => range.within_or_fault(dataset.n_cells(), source.path())?,
-        };
-        values(&path, &table, args, range, dataset.manifest().tile_size(), console)?;
+        let runs = chosen_cells(&source, &args.cells, dataset.n_cells(), &Limits::default(), Some(&table), console)?;
+        let pieces = pieces(&runs, dataset.manifest().tile_size());
+        values(&path, &table, &args.columns, &pieces, console)?;
     }
     Ok(Verdict::Sound)
 }
@@ -152,9 +150,10 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 fn columns(path: &str, dataset: &Dataset, table: &ObsTable<'_>, console: &mut Console) -> Result<(), Stop> {
     let mut records: Vec<ColumnRecord<'_>> = table.schema().columns.iter().map(ColumnRecord::of).collect();
     let progress = console.progress(records.len() as u64, "reading columns");
+    let all = pieces(std::slice::from_ref(&(0..dataset.n_cells())), dataset.manifest().tile_size());
     for record in &mut records {
         let mut missing = 0;
-        for cells in pieces(0..dataset.n_cells(), dataset.manifest().tile_size()) {
+        for cells in lists(&all) {
             missing += table.values(&[record.name], &cells)?.column(0).logical_null_count() as u64;
         }
         record.n_missing = Some(missing);
@@ -172,46 +171,32 @@ fn columns(path: &str, dataset: &Dataset, table: &ObsTable<'_>, console: &mut Co
         let missing = HumanCount(record.n_missing.unwrap_or(0)).to_string();
         shown.row([record.name(), record.kind(), record.arrow_type.to_owned(), missing]);
     }
-    shown.lines().try_for_each(|line| console.line(line))
+    console.rows(shown.lines())
 }
 
-/// The numbers of the cells of a range, those of a tile at a time, and not too many, whatever a manifest says.
-fn pieces(cells: Range<u64>, size: u64) -> impl Iterator<Item = Vec<u64>> {
-    let mut start = cells.start;
-    std::iter::from_fn(move || {
-        let end = (start / size + 1).saturating_mul(size).min(cells.end).min(start.saturating_add(1 << 20));
-        let piece = start..end;
-        start = end;
-        (!piece.is_empty()).then(|| piece.collect())
+/// The numbers of the cells of pieces, not too many at a time, whatever a manifest says of the size of tiles.
+fn lists(pieces: &[Piece]) -> impl Iterator<Item = Vec<u64>> {
+    pieces.iter().flat_map(|piece| {
+        let mut cells = piece.cells();
+        std::iter::from_fn(move || {
+            Some(cells.by_ref().take(1 << 20).collect::<Vec<u64>>()).filter(|list| !list.is_empty())
+        })
     })
 }
 
 fn values(
     path: &str,
     table: &ObsTable<'_>,
-    args: &Args,
-    range: Range<u64>,
-    tile_size: u64,
+    names: &[String],
+    pieces: &[Piece],
     console: &mut Console,
 ) -> Result<(), Stop> {
-    let names: Vec<&str> = args.columns.iter().map(String::as_str).collect();
-    let absent = names.iter().find(|name| table.schema().column(name).is_none());
-    if absent.is_some() || range.is_empty() {
-        table.codes(&names, &[])?; // tells what there is
-    }
-    let pieces: Box<dyn Iterator<Item = Vec<u64>>> = match &args.filter {
-        None => Box::new(pieces(range, tile_size)),
-        Some(filter) => {
-            let passing = table.filter(filter)?;
-            let passing: Vec<u64> = passing.into_iter().filter(|cell| range.contains(cell)).collect();
-            let same_tile = |a: &u64, b: &u64| a / tile_size == b / tile_size;
-            Box::new(passing.chunk_by(same_tile).map(<[u64]>::to_vec).collect::<Vec<_>>().into_iter())
-        }
-    };
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    table.codes(&names, &[])?; // tells what there is
     let of = |name: &&'_ str| table.schema().column(name).map(|column| (column.kind.name(), column.arrow_type.name()));
     let mut columns: Vec<ColumnValues<'_>> = Vec::new();
-    for name in &args.columns {
-        let (kind, arrow_type) = of(&name.as_str()).unwrap_or_default();
+    for name in &names {
+        let (kind, arrow_type) = of(name).unwrap_or_default();
         columns.push(ColumnValues { name, kind, arrow_type, values: Vec::new() });
     }
     if !console.json {
@@ -220,7 +205,7 @@ fn values(
         console.line(heading)?;
     }
     let mut all = Vec::new();
-    for cells in pieces {
+    for cells in lists(pieces) {
         let rows = table.values(&names, &cells)?;
         let getters: Vec<_> = rows.columns().iter().filter_map(|array| getter(&**array)).collect();
         if console.json {

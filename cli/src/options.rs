@@ -126,8 +126,9 @@ impl std::str::FromStr for CellRange {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CellRange, String> {
-        let how = "write A..B for the cells from A up to, but without, B: 0..100";
-        let number = |text: &str| text.parse::<u64>().map_err(|_| how.to_owned());
+        let how = "write numbers of cells and ranges A..B, from A up to, but without, B, between commas: 7,100..200";
+        let text = text.trim();
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| how.to_owned());
         let Some((start, end)) = text.split_once("..") else {
             let cell = number(text)?;
             return Ok(CellRange { start: cell, end: cell.checked_add(1) });

@@ -114,12 +114,7 @@ impl Format {
         if left.is_empty() {
             return Vec::new();
         }
-        vec![format!(
-            "{} cannot hold {}, which {} left out",
-            self.name(),
-            left.join(" and "),
-            if left.len() == 1 { "is" } else { "are" }
-        )]
+        vec![format!("{} cannot hold {}: left out", self.name(), left.join(" and "))]
     }
 }
 

@@ -13,6 +13,7 @@ use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::{profile, threads};
 use crate::target::Target;
+use crate::text::counted;
 
 /// Make a dataset of realistic simulated counts
 ///
@@ -93,10 +94,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         console.record(&record)?;
     } else {
         let Record { output, n_cells, n_genes, n_tiles, .. } = record;
-        let tiles = if n_tiles == 1 { "tile" } else { "tiles" };
-        console.note(format_args!(
-            "{output}: {n_cells} cells x {n_genes} genes, {nnz} nonzeros in {n_tiles} {tiles}, {bytes} bytes"
-        ));
+        let shape = format!("{} x {}", counted(n_cells, "cell"), counted(n_genes, "gene"));
+        let size = format!("{} in {}, {}", counted(nnz, "nonzero"), counted(n_tiles, "tile"), counted(bytes, "byte"));
+        console.note(format_args!("{output}: {shape}, {size}"));
     }
     Ok(Verdict::Sound)
 }
@@ -104,7 +104,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 fn write(args: &Args, target: &Target, console: &Console) -> Result<Manifest, tilekern::Error> {
     let &Args { genes, seed, profile, .. } = args;
     let cells = args.cells as usize;
-    let progress = console.progress(args.cells.into(), "simulating and writing cells");
+    let progress = console.progress(args.cells.into(), "simulating cells");
     let simulator = Simulator::new(&Params { cells, genes, seed });
     let encoder = Encoder::builder()
         .profile(profile)

@@ -16,25 +16,40 @@ use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::CellRange;
 use crate::source::Source;
-pub use cells::Piece;
+pub use cells::{Piece, chosen as chosen_cells, pieces};
 
-/// Which cells and genes.
+/// Which cells.
 #[derive(clap::Args, Debug, Default)]
-pub struct Choice {
+pub struct Cells {
     /// Only these cells, in this order: numbers from 0 and ranges A..B (up to, but without, B), between commas
     #[arg(long, value_name = "CELLS", value_delimiter = ',')]
     cells: Vec<CellRange>,
 
-    /// Only the cells that a file lists: numbers as text, or an npy file of integers, or of booleans, one for each cell
+    /// Only the cells that a file lists: numbers as text, or barcodes (values of a first column of text of the table of
+    /// cells), one on each line; or an npy file of integers, or of booleans, one for each cell
     #[arg(long, value_name = "FILE", conflicts_with = "cells")]
     cells_file: Option<PathBuf>,
 
     /// Only the cells that pass a filter on the table of cells, as `tilekern obs` takes it
     #[arg(long = "where", value_name = "FILTER")]
     filter: Option<String>,
+}
+
+impl Cells {
+    /// Whether all cells are meant, since nothing is said.
+    pub fn all(&self) -> bool {
+        self.cells.is_empty() && self.cells_file.is_none() && self.filter.is_none()
+    }
+}
+
+/// Which cells and genes.
+#[derive(clap::Args, Debug, Default)]
+pub struct Choice {
+    #[command(flatten)]
+    cells: Cells,
 
     /// Only these genes, between commas: all by name, or all by an id of the table of genes, or all by number from 0
-    #[arg(long, value_name = "GENES", value_delimiter = ',')]
+    #[arg(long, value_name = "GENES", value_delimiter = ',', value_parser = trimmed)]
     genes: Vec<String>,
 
     /// Only the genes that a file lists: one on each line, or an npy file of integers, or of booleans, one for each gene
@@ -44,6 +59,11 @@ pub struct Choice {
     /// Order of the columns
     #[arg(long, value_name = "ORDER", default_value = "given")]
     columns: Order,
+}
+
+/// A name without the blanks around it.
+fn trimmed(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(text.trim().to_owned())
 }
 
 /// The order of columns.
@@ -111,7 +131,7 @@ impl<'a> Selection<'a> {
         console: &Console,
     ) -> Result<Selection<'a>, Stop> {
         let (n_cells, n_genes) = source.shape()?;
-        let runs = cells::chosen(source, choice, n_cells, decoder.limits())?;
+        let runs = cells::chosen(source, &choice.cells, n_cells, decoder.limits(), None, console)?;
         let columns = genes::chosen(source, choice, decoder.limits())?;
         let tile_size = source.dataset().map_or(n_cells, |dataset| dataset.manifest().tile_size());
         Ok(Selection {
@@ -182,7 +202,9 @@ impl<'a> Selection<'a> {
         let reader = self.reader(dataset)?;
         let mut sum = Cost::default();
         self.pass(|piece| {
-            let cost = reader.cost(piece.cells()).map_err(|error| Fault::of(error, self.source.path()))?;
+            let cost = reader
+                .cost(&piece.cells().collect::<Vec<_>>())
+                .map_err(|error| Fault::of(error, self.source.path()))?;
             sum.cells += cost.cells;
             sum.tiles += cost.tiles;
             sum.chunks += cost.chunks;

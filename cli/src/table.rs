@@ -27,11 +27,24 @@ impl Table {
 
     /// The lines, without line breaks.
     pub fn lines(&self) -> impl Iterator<Item = String> {
+        self.lines_without(&[])
+    }
+
+    /// The lines without as many of the dispensable columns, in their order, as must be left out for a width.
+    pub fn fitting(&self, width: Option<usize>, dispensable: &[usize]) -> Vec<String> {
+        let fits = |line: &String| width.is_none_or(|width| line.chars().count() <= width);
+        let fewer = |n: usize| self.lines_without(&dispensable[..n]).collect::<Vec<_>>();
+        let some = (0..dispensable.len()).map(fewer).find(|lines| lines.iter().all(fits));
+        some.unwrap_or_else(|| fewer(dispensable.len()))
+    }
+
+    fn lines_without(&self, columns: &[usize]) -> impl Iterator<Item = String> {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.align.len()).map(width).collect();
         self.rows.iter().map(move |row| {
             let mut line = String::new();
-            for ((cell, width), align) in row.iter().zip(&widths).zip(&self.align) {
+            let kept = (0..row.len()).filter(|column| !columns.contains(column));
+            for (cell, width, align) in kept.map(|column| (&row[column], widths[column], self.align[column])) {
                 if !line.is_empty() {
                     line.push_str("  ");
                 }
@@ -58,5 +71,8 @@ mod tests {
         table.row(["abcdef".into(), "1".into(), String::new()]);
         let lines: Vec<_> = table.lines().collect();
         assert_eq!(lines, ["name        n  note", "a       1,000  …", "abcdef      1"]);
+        assert_eq!((table.fitting(None, &[1]), table.fitting(Some(19), &[1, 2])), (lines.clone(), lines));
+        assert_eq!(table.fitting(Some(18), &[1, 2]), ["name    note", "a       …", "abcdef"]);
+        assert_eq!(table.fitting(Some(3), &[1, 2]), ["name", "a", "abcdef"]);
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use indicatif::HumanCount;
 use tilekern::deltacel::dataset::obs::Value;
 
 /// Whether a character only shows. Control characters steer a terminal, and marks of direction, zero-width spaces and
@@ -28,6 +29,12 @@ pub fn plain(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// So many things: `1 cell`, `1,234 cells`.
+pub fn counted(n: impl TryInto<u64>, thing: &str) -> String {
+    let n = n.try_into().unwrap_or(u64::MAX);
+    format!("{} {thing}{}", HumanCount(n), if n == 1 { "" } else { "s" })
 }
 
 /// At most `most` characters of a text, the last of which is `…` where there are more.
@@ -83,6 +90,11 @@ mod tests {
         let document = serde_json::to_string(&["\u{1b}\u{9b}\u{2028}"]).unwrap();
         assert!(plain(&document).is_ascii());
         assert_eq!(serde_json::from_str::<[String; 1]>(&plain(&document)).unwrap(), ["\u{1b}\u{9b}\u{2028}"]);
+    }
+
+    #[test]
+    fn things_are_counted() {
+        assert_eq!([0u64, 1, 2, 62_954].map(|n| counted(n, "gene")), ["0 genes", "1 gene", "2 genes", "62,954 genes"]);
     }
 
     #[test]

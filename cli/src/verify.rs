@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use indicatif::{HumanCount, ProgressBar};
+use indicatif::ProgressBar;
 use serde::Serialize;
+use serde_json::Value;
 use tilekern::deltacel::dataset::obs::Cache;
 use tilekern::deltacel::dataset::{self, Dataset, Event};
 use tilekern::deltacel::{Decoder, verify};
@@ -15,6 +16,7 @@ use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::{CacheFolder, Engine};
 use crate::source::{As, Found};
+use crate::text::counted;
 
 /// Check every byte of tiles and datasets, and tell all faults
 ///
@@ -63,6 +65,9 @@ struct PathRecord {
     faults: Vec<Fault>,
     /// What is odd but keeps nobody from reading it.
     warnings: Vec<Fault>,
+    /// It was converted, so that its files can be made again.
+    #[serde(skip)]
+    repairable: bool,
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
@@ -102,17 +107,28 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 }
 
 fn summary(paths: &[PathRecord], n_faults: usize) -> String {
-    let bytes = HumanCount(paths.iter().filter_map(|record| record.bytes).sum());
+    let bytes = counted(paths.iter().filter_map(|record| record.bytes).sum::<u64>(), "byte");
     let unsound = paths.iter().filter(|record| !record.sound).count();
     match (paths, n_faults) {
-        ([one], 0) => format!("{}: sound, {bytes} bytes", one.path),
-        (all, 0) => format!("all {} sound, {bytes} bytes", all.len()),
-        (all, n) => format!("{unsound} of {} unsound, {n} {}", all.len(), if n == 1 { "fault" } else { "faults" }),
+        ([one], 0) => format!("{}: sound, {bytes}", one.path),
+        (all, 0) => format!("all {} sound, {bytes}", all.len()),
+        (all, n) => {
+            let told = format!("{unsound} of {} unsound, {}", all.len(), counted(n, "fault"));
+            match all.iter().find(|record| !record.sound && record.repairable) {
+                Some(record) => format!("{told}; to mend it: tilekern repair {} --from INPUT...", record.path),
+                None => told,
+            }
+        }
     }
 }
 
 fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) -> PathRecord {
     let told = |errors: Vec<Error>| errors.into_iter().map(|error| Fault::of(error, path)).collect::<Vec<_>>();
+    let converted = |dataset: Dataset| {
+        let metadata = dataset.manifest().metadata().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        metadata.is_some_and(|metadata| metadata.get("converted").is_some())
+    };
+    let repairable = path.is_dir() && Dataset::open(path).is_ok_and(converted);
     let (kind, bytes, faults, warnings) = match Found::at(path, args.format, decoder.limits()) {
         Err(fault) => (None, None, vec![fault], Vec::new()),
         Ok(found) => {
@@ -123,7 +139,8 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
             (Some(found.kind()), Some(bytes), told(faults), told(warnings))
         }
     };
-    PathRecord { path: path.to_string_lossy().into_owned(), kind, bytes, sound: faults.is_empty(), faults, warnings }
+    let (path, sound) = (path.to_string_lossy().into_owned(), faults.is_empty());
+    PathRecord { path, kind, bytes, sound, faults, warnings, repairable }
 }
 
 /// The bytes of the tiles as far as the manifest tells them, all faults, and all warnings.

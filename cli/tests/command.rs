@@ -110,6 +110,10 @@ fn wrong_usage_is_2() {
         &["decode", path, "--to", "parquet", "-o", "-"],
         &["decode", path, "--dtype", "f64", "-o", "a.npy"],
         &["decode", path, "--cost", "-o", "a.npy"],
+        &["decode", path, "--dtype", "u16", "-o", "a.npz"],
+        &["decode", path, "--dtype", "f32"],
+        &["decode", path, "--compress", "-o", "a.npy"],
+        &["decode", path, "--compress", "-o", "-"],
         &["head", path, "-n", "-1"],
         &["stats", path, "--per", "gene"],
         &["stats", path, "-o", "a.svg", "--per", "gene"],
@@ -132,6 +136,15 @@ fn wrong_usage_is_2() {
         assert!(run.stderr.contains("Usage:") || run.stderr.contains("--help"), "{case:?}: {run:?}");
     }
     assert!(!std::path::Path::new("what.csv").exists());
+    let run = tilekern(["decode", path, "-o", "what.csv"]);
+    for part in ["npz, mtx, npy, arrow, parquet", "Usage: tilekern decode [OPTIONS] <PATH>"] {
+        assert!(run.stderr.contains(part), "{run:?}");
+    }
+    // Cells are written in one way everywhere, and every verb says how.
+    for verb in ["decode", "head", "stats", "obs"] {
+        let run = tilekern([verb, path, "--cells", "0..2,x"]);
+        assert!(run.code == Some(2) && run.stderr.contains("between commas: 7,100..200"), "{run:?}");
+    }
 }
 
 #[test]
@@ -346,7 +359,7 @@ fn files_are_replaced_only_by_complete_ones() {
     assert_eq!((run.code, fs::read_to_string(&output).unwrap().as_str()), (Some(1), "old"), "{run:?}");
     let run = tilekern(["decode", path, "-o", output.to_str().unwrap()]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
-    assert!(run.stderr.contains("20 cells x 1000 genes, 200 nonzeros"), "{run:?}");
+    assert!(run.stderr.contains("20 cells x 1,000 genes, 200 nonzeros"), "{run:?}");
     assert!(fs::read_to_string(&output).unwrap().starts_with("%%MatrixMarket"));
     let run = tilekern(["decode", path, "-o", output.to_str().unwrap(), "--quiet"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
@@ -423,4 +436,18 @@ fn directories_are_datasets() {
     }
     let run = tilekern(["trace", path, "--json"]);
     assert!(run.code == Some(1) && run.stdout.contains("a trace is of one tile"), "{run:?}");
+}
+
+/// A missing file of a dataset is to be fetched, any other name to be looked at.
+#[test]
+fn advice_for_missing_files() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let made = tilekern(["sample", &at("d"), "--cells", "1", "--genes", "100", "--seed", "3"]);
+    assert!(made.stderr.contains("d: 1 cell x 100 genes, ") && made.stderr.contains(" in 1 tile, "), "{made:?}");
+    std::fs::remove_file(at("d/tiles/tile_000000.dct")).unwrap();
+    for (path, advice) in [("typo", "; check the path [io]"), ("d", "; fetch the file again [io]")] {
+        let run = tilekern(["decode", &at(path)]);
+        assert!(run.code == Some(1) && run.stderr.trim_end().ends_with(advice), "{run:?}");
+    }
 }

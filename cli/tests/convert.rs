@@ -148,6 +148,9 @@ fn a_killed_repair_goes_on() {
         fs::write(format!("{out}/tiles/tile_{tile:06}.dct"), "").unwrap();
     }
     fs::remove_dir_all(format!("{out}/obs")).unwrap();
+    let told = tilekern(["verify", &out]);
+    let how = format!("; to mend it: tilekern repair {out} --from INPUT...\n");
+    assert!(told.code == Some(1) && told.stdout.ends_with(&how), "{told:?}");
     let dry = tilekern(["repair", &out, "--from", &path("in"), "--dry-run"]);
     assert!(dry.code == Some(1) && dry.stdout.contains("130 files are to be made again"), "{dry:?}");
     let (mut kills, mut delay) = (0, 1);

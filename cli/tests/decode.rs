@@ -4,12 +4,15 @@ mod support;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use serde_json::{Value, json};
 use support::{command, dataset_with_obs, names, odd_names, tile, tilekern};
 use tempfile::tempdir;
 use tilekern::deltacel::CsrView;
 use tilekern::deltacel::dataset::Writer;
+use tilekern::deltacel::dataset::obs::{ObsColumn, ObsSchema, ObsType};
 
 /// The names of files of every kind.
 const OUTPUTS: [&str; 7] = ["a.npz", "a.mtx", "a.mtx.gz", "a.npy", "a.arrow", "a.parquet", "a.h5ad"];
@@ -58,6 +61,7 @@ fn cells_are_chosen() {
     };
     assert_eq!(of(&[]), ("6 1 5".into(), vec![5, 15, 25, 35, 55]));
     assert_eq!(of(&["--cells", "5,0..2,3"]), ("4 1 4".into(), vec![55, 5, 15, 35]));
+    assert_eq!(of(&["--cells", "5, 0..2, 3 "]), ("4 1 4".into(), vec![55, 5, 15, 35]));
     assert_eq!(of(&["--cells", "5..,5", "--cells", "0,0"]), ("4 1 4".into(), vec![55, 55, 5, 5]));
     assert_eq!(of(&["--cells", "2..2"]), ("0 1 0".into(), vec![]));
     fs::write(&list, "3\n 1,1\n").unwrap();
@@ -88,6 +92,39 @@ fn cells_are_chosen() {
     refused("syntax");
     fs::remove_file(&list).unwrap();
     refused("io");
+}
+
+/// What the first column calls cells is taken for their numbers, where it is text.
+#[test]
+fn barcodes_choose_cells() {
+    let folder = tempdir().unwrap();
+    let (path, list) = (folder.path().join("counts"), folder.path().join("list.txt"));
+    let column = |name: &str| ObsColumn::plain(name, ObsType::String);
+    let schema = ObsSchema { columns: vec![column("barcode"), column("other")] };
+    let names: ArrayRef = Arc::new(StringArray::from(vec!["AC-1", "AG-1", "AT-1", "AT-1", "7"]));
+    let rows = RecordBatch::try_from_iter([("barcode", names.clone()), ("other", names)]).unwrap();
+    let mut writer = Writer::builder(3).tile_size(2).obs(schema, 1).create(&path).unwrap();
+    let counts = CsrView { n_genes: 3, indptr: &[0; 6], indices: &[], values: &[] };
+    writer.push_with_obs(&counts, &rows).unwrap();
+    writer.finish().unwrap();
+    let cells = |lines: &str| {
+        fs::write(&list, lines).unwrap();
+        let run = tilekern(["obs", text(&path), "--cells-file", text(&list), "--json"]);
+        let head = tilekern(["head", text(&path), "--cells-file", text(&list), "--json"]);
+        assert_eq!(run.code, head.code, "{run:?} {head:?}");
+        (run.code, run.json())
+    };
+    assert_eq!(cells("AG-1\r\n\n7\nAC-1\nAG-1\n").1["cells"], json!([1, 4, 0, 1]));
+    // Numbers alone are numbers.
+    assert_eq!(cells("3\n1\n").1["cells"], json!([3, 1]));
+    for (lines, kind, part) in [
+        ("AC-1\nxx\n", "missing", "\"xx\" is no number of a cell, from 0, and no value of the column \"barcode\""),
+        ("AT-1\n", "ambiguous", "names 2 cells, the first being 2"),
+    ] {
+        let (code, record) = cells(lines);
+        assert_eq!((code, &record["error"]["kind"]), (Some(1), &kind.into()), "{record}");
+        assert!(record["error"]["message"].as_str().unwrap().contains(part), "{record}");
+    }
 }
 
 #[test]
@@ -127,6 +164,10 @@ fn genes_are_chosen() {
     let of = |arguments: &[&str]| entries(&[&[path, "--cells", "1"], arguments].concat());
     let row = |head: &str, lines: &[&str]| (head.to_owned(), lines.iter().map(|&line| line.to_owned()).collect());
     assert_eq!(of(&["--genes", "7,A"]), row("1 2 2", &["1 1 15", "1 2 11"]));
+    assert_eq!(of(&["--genes", " 7, A"]), row("1 2 2", &["1 1 15", "1 2 11"]));
+    let run = tilekern(["decode", path, "--genes", "A,FOO"]);
+    let told = format!("error: {path}: selection of genes: no gene \"FOO\"; names are compared exactly [missing]");
+    assert!(run.code == Some(1) && run.stderr.trim_end().ends_with(&told), "{run:?}");
     assert_eq!(of(&["--genes", "7,A", "--columns", "output"]), row("1 2 2", &["1 1 11", "1 2 15"]));
     assert_eq!(of(&["--genes", "A,7", "--columns", "source"]), row("1 2 2", &["1 1 15", "1 2 11"]));
     assert_eq!(of(&["--genes", "2"]), row("1 1 1", &["1 1 13"]));
@@ -200,9 +241,9 @@ fn what_a_format_cannot_hold_is_said() {
     let path = folder.path().join("counts");
     dataset_with_obs(&path);
     for (name, lost) in [
-        ("a.npz", "npz cannot hold the table of cells, which is left out"),
-        ("a.mtx", "mtx cannot hold the table of cells, which is left out"),
-        ("a.npy", "npy cannot hold the table of cells, which is left out"),
+        ("a.npz", "npz cannot hold the table of cells: left out"),
+        ("a.mtx", "mtx cannot hold the table of cells: left out"),
+        ("a.npy", "npy cannot hold the table of cells: left out"),
         ("a.parquet", "of a column's categories only those that occur are kept"),
         ("a.h5ad", "missing values of \"score\" are NaN in h5ad"),
         ("a.arrow", ""),

@@ -39,7 +39,13 @@ fn columns_and_values() {
     );
     assert_eq!(run(&["n", "--cells", "1..4", "--where", "n > 2"]).stdout, "cell\tn\n2\t3\n3\t18446744073709551615\n");
     assert_eq!(run(&["--where", "`cell type` == \"T cell\" || !ok"]).stdout, "cell\n0\n1\n3\n4\n");
-    assert_eq!(run(&["n", "--where", "ok is null && ok"]).stdout, "cell\tn\n");
+    assert_eq!(run(&["n", "--cells", "3,1..3,3", "--where", "n > 2"]).stdout.lines().count(), 4);
+    let none = tilekern(["obs", path, "n", "--where", "ok is null && ok"]);
+    assert_eq!((none.code, none.stdout.as_str()), (Some(0), "cell\tn\n"));
+    assert_eq!(none.stderr, "note: no cell passes the filter\n");
+    let absent = tilekern(["obs", path, "--where", "`cell type` in [\"T cell\", \"t cell\"]"]);
+    assert_eq!((absent.code, absent.stdout.as_str()), (Some(0), "cell\n0\n3\n"));
+    assert_eq!(absent.stderr, "note: \"t cell\" is no category of the column \"cell type\"\n");
     assert_eq!(run(&["--cells", "2..4"]).stdout, "cell\n2\n3\n");
     assert_eq!(
         run(&["score", "cell type", "--cells", "1..4", "--json"]).json(),
@@ -58,8 +64,8 @@ fn columns_and_values() {
     // A fault of a filter says where it is, and accuses nobody.
     let run = tilekern(["obs", path, "--where", "n > 'x'"]);
     assert_eq!(run.code, Some(1));
-    let line = "error: filter at byte 4: does not go with the column (column \"n\" holds numbers, which are not compared with text) [wrong_type]\n";
-    assert!(run.stderr.ends_with(line), "{run:?}");
+    let line = ": filter at byte 4: does not go with the column (column \"n\" holds numbers, which are not compared with text) [wrong_type]\n";
+    assert_eq!(run.stderr, format!("error: {path}{line}"));
 }
 
 /// Columns are kept where it is said; what is damaged there is named by `verify`, and fetched again by reading.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::table::{Align, Table};
+use crate::text::counted;
 
 #[derive(Serialize)]
 pub struct Report {
@@ -78,13 +79,13 @@ impl Report {
         let mut lines = vec![
             format!("CPU   {} ({} threads), tilekern {}", self.cpu, self.threads, env!("CARGO_PKG_VERSION")),
             format!(
-                "tile  {} cells x {} genes, {} nonzeros, {} bytes ({:.3} per nonzero), {} chunks, profile {}",
-                tile.cells,
-                tile.genes,
-                tile.nnz,
-                tile.bytes,
+                "tile  {} x {}, {}, {} ({:.3} per nonzero), {}, profile {}",
+                counted(tile.cells, "cell"),
+                counted(tile.genes, "gene"),
+                counted(tile.nnz, "nonzero"),
+                counted(tile.bytes, "byte"),
                 tile.bytes as f64 / tile.nnz.max(1) as f64,
-                tile.chunks,
+                counted(tile.chunks, "chunk"),
                 tile.profile
             ),
             String::new(),

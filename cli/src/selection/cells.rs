@@ -1,17 +1,24 @@
 //! The cells that were asked for, as ranges, and these as pieces that are decoded at once.
 
+use std::collections::HashMap;
 use std::ops::Range;
+use std::path::Path;
 
 use tilekern::Limits;
+use tilekern::deltacel::dataset::obs::{Filter, ObsKind, ObsTable, Value, getter};
 
-use super::Choice;
+use super::Cells;
 use super::numbers::{Numbers, flags, numbers};
+use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::CellRange;
 use crate::source::Source;
 
 /// Cells that lie in several tiles, or in no order, are decoded at least so many at a time.
 const FEW: u64 = 1024;
+
+/// Cells whose barcodes are looked at together.
+const MANY: u64 = 1 << 16;
 
 /// Some of the cells, which are decoded at once.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,8 +50,22 @@ impl Piece {
 }
 
 /// The cells asked for, as ranges that are not empty.
-pub fn chosen(source: &Source, choice: &Choice, n_cells: u64, limits: &Limits) -> Result<Vec<Range<u64>>, Stop> {
+///
+/// The table of cells is opened where it is needed, unless there is one already.
+pub fn chosen(
+    source: &Source,
+    choice: &Cells,
+    n_cells: u64,
+    limits: &Limits,
+    table: Option<&ObsTable<'_>>,
+    console: &Console,
+) -> Result<Vec<Range<u64>>, Stop> {
     let path = source.path();
+    let opened = match (table, source.dataset()) {
+        (None, Some(dataset)) if choice.cells_file.is_some() || choice.filter.is_some() => dataset.obs()?,
+        _ => None,
+    };
+    let table = table.or(opened.as_ref());
     let mut runs: Vec<Range<u64>> = Vec::new();
     if let Some(file) = &choice.cells_file {
         let out_of_range = |cell: u64| {
@@ -55,7 +76,11 @@ pub fn chosen(source: &Source, choice: &Choice, n_cells: u64, limits: &Limits) -
             Numbers::Flags(flags_of) => flags(&flags_of, n_cells, "cells", file)?.for_each(|cell| add(&mut runs, cell)),
             Numbers::List(list) => list.into_iter().for_each(|cell| add(&mut runs, cell)),
             Numbers::Text(text) => {
-                numbers(&text, file)?.into_iter().for_each(|cell| add(&mut runs, cell));
+                let listed = match (numbers(&text, file), table) {
+                    (Err(_), Some(table)) => barcodes(&text, file, table, n_cells)?,
+                    (listed, _) => listed?,
+                };
+                listed.into_iter().for_each(|cell| add(&mut runs, cell));
             }
         }
         if let Some(run) = runs.iter().find(|run| run.end > n_cells) {
@@ -68,29 +93,67 @@ pub fn chosen(source: &Source, choice: &Choice, n_cells: u64, limits: &Limits) -
         runs = ranges.collect::<Result<_, _>>()?;
     }
     if let Some(filter) = &choice.filter {
-        let passing = passing(source, filter)?;
+        let Some(table) = table else {
+            let why = "has no table of cells: leave --where out";
+            return Err(Fault::new("unsupported", path, why).into());
+        };
+        let fault = |error| Fault::of(error, path);
+        for (column, value) in Filter::parse(table.schema(), filter).map_err(fault)?.absent_categories() {
+            let column = &table.schema().columns[*column].name;
+            console.note(format_args!("note: {value:?} is no category of the column {column:?}"));
+        }
+        let passing = table.filter(filter).map_err(fault)?;
         let all = std::mem::take(&mut runs);
         for run in all {
             let first = passing.partition_point(|&cell| cell < run.start);
             let these = passing[first..].iter().take_while(|&&cell| cell < run.end);
             these.for_each(|&cell| add(&mut runs, cell));
         }
+        if runs.is_empty() {
+            console.note("note: no cell passes the filter");
+        }
     }
     runs.retain(|run| !run.is_empty());
     Ok(runs)
 }
 
-/// The cells that pass a filter, in increasing order.
-fn passing(source: &Source, filter: &str) -> Result<Vec<u64>, Stop> {
-    let table = match source.dataset() {
-        Some(dataset) => dataset.obs()?,
-        None => None,
+/// The cells that lines name by the values of the index of the table of cells, which is a first column of text.
+fn barcodes(text: &str, file: &Path, table: &ObsTable<'_>, n_cells: u64) -> Result<Vec<u64>, Stop> {
+    let wanted: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let Some(index) = table.schema().columns.first().filter(|column| column.kind == ObsKind::String) else {
+        let why = "lists something else than numbers of cells, and no first column of text names the cells";
+        return Err(Fault::new("syntax", file, why).into());
     };
-    let Some(table) = table else {
-        let why = "has no table of cells: leave --where out";
-        return Err(Fault::new("unsupported", source.path(), why).into());
+    // The cells that have it: the first of them, and how many.
+    let mut found: HashMap<&str, (u64, u64)> = wanted.iter().map(|&barcode| (barcode, (0, 0))).collect();
+    let mut start = 0;
+    while start < n_cells {
+        let cells: Vec<u64> = (start..n_cells.min(start + MANY)).collect();
+        start += MANY;
+        let rows = table.values(&[&index.name], &cells)?;
+        let Some(get) = getter(&**rows.column(0)) else { continue };
+        for (row, &cell) in cells.iter().enumerate() {
+            if let Value::String(barcode) = get(row)
+                && let Some((first, n)) = found.get_mut(barcode)
+            {
+                *first = if *n == 0 { cell } else { *first };
+                *n += 1;
+            }
+        }
+    }
+    let cell = |barcode: &&str| match found[*barcode] {
+        (cell, 1) => Ok(cell),
+        (_, 0) => {
+            let why =
+                format!("{barcode:?} is no number of a cell, from 0, and no value of the column {:?}", index.name);
+            Err(Fault::new("missing", file, why).into())
+        }
+        (first, n) => {
+            let why = format!("{barcode:?} names {n} cells, the first being {first}; list numbers");
+            Err(Fault::new("ambiguous", file, why).into())
+        }
     };
-    Ok(table.filter(filter).map_err(|error| Fault::of(error, source.path()))?)
+    wanted.iter().map(cell).collect()
 }
 
 fn add(runs: &mut Vec<Range<u64>>, cell: u64) {

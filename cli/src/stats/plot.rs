@@ -11,6 +11,7 @@ use super::gather::Gathered;
 use super::spread::{Bin, Spread};
 use super::tabular::whole;
 use crate::fault::Stop;
+use crate::text::counted;
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 260.0;
@@ -32,10 +33,10 @@ pub fn write(path: &Path, record: &Record<'_>, gathered: &Gathered) -> Result<u6
 fn svg(record: &Record<'_>, gathered: &Gathered) -> String {
     let (width, height) = (3.0 * WIDTH, HEIGHT + 40.0);
     let title = format!(
-        "{} cells × {} genes, {} nonzeros",
-        HumanCount(record.n_cells),
-        HumanCount(record.n_genes.into()),
-        HumanCount(record.nnz)
+        "{} × {}, {}",
+        counted(record.n_cells, "cell"),
+        counted(record.n_genes, "gene"),
+        counted(record.nnz, "nonzero")
     );
     let mut out = String::new();
     put(

@@ -1,6 +1,6 @@
 //! What a read will cost, before it is done.
 
-use super::rows::{Reader, by_chunk, check_cells, row_len};
+use super::rows::{Reader, by_chunk, row_len};
 use super::spans;
 use crate::deltacel::csr::Count;
 use crate::deltacel::tile::STREAMS;
@@ -36,9 +36,9 @@ impl<T: Count> Reader<'_, T> {
     /// # Errors
     /// [`ErrorKind::OutOfRange`](crate::ErrorKind::OutOfRange) in [`Part::Cells`](crate::Part::Cells) for a cell that
     /// there is not; what is wrong with the head of a tile; [`ErrorKind::Io`](crate::ErrorKind::Io).
-    pub fn cost(&self, cells: impl IntoIterator<Item = u64>) -> Result<Cost, Error> {
-        let mut cells: Vec<u64> = cells.into_iter().collect();
-        check_cells(&cells, self.n_cells)?;
+    pub fn cost(&self, cells: &[u64]) -> Result<Cost, Error> {
+        self.check(cells)?;
+        let mut cells = cells.to_vec();
         cells.sort_unstable();
         let mut cost = Cost { cells: cells.len() as u64, ..Cost::default() };
         for (piece, n, cells) in self.by_tile(&cells, |&cell| cell) {

@@ -188,7 +188,7 @@ fn find<'a>(
         let like = wanted[first].to_lowercase();
         let like = (0..n_genes).filter_map(&name).find(|name| name.to_lowercase() == like);
         let like = like.map_or("; names are compared exactly".to_owned(), |name| format!("; there is {name:?}"));
-        let why = format!("no gene has {}{more}{like}", shown.join(", "));
+        let why = format!("no gene {}{more}{like}", shown.join(", "));
         return Err(Error::new(ErrorKind::Missing, PART).index(first as u64).caused_by(why));
     }
     for (at, wanted) in wanted.iter().enumerate() {

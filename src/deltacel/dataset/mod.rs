@@ -335,6 +335,12 @@ impl Dataset {
         self.source.path(&tile_name(tile))
     }
 
+    /// With the dataset's path, where its store has one.
+    fn located(&self, error: Error) -> Error {
+        let path = self.source.path("");
+        if path.as_os_str().is_empty() { error } else { error.in_path(path) }
+    }
+
     fn in_tile(&self, n: u32, error: Error) -> Error {
         error.in_part(Part::Tile(n)).in_path(self.tile_path(n))
     }

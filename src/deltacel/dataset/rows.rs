@@ -320,8 +320,21 @@ impl<'a, T: Count> Reader<'a, T> {
     /// with the first of the tiles that cannot be read, and with the first cell in it. It is the same on any number of
     /// threads. What `out` holds is then unspecified.
     pub fn rows(&self, cells: &[u64], out: &mut Csr<T>) -> Result<Decoded, Error> {
-        check_cells(cells, self.n_cells)?;
+        self.check(cells)?;
         self.gathered(cells.iter().copied(), out)
+    }
+
+    /// Passes cells that there are.
+    pub(super) fn check(&self, cells: &[u64]) -> Result<(), Error> {
+        check_cells(cells, self.n_cells).map_err(|error| self.located(error))
+    }
+
+    /// With the dataset's path, if it is one alone.
+    fn located(&self, error: Error) -> Error {
+        match &self.pieces[..] {
+            [piece] => piece.dataset.located(error),
+            _ => error,
+        }
     }
 
     fn gathered(&self, cells: impl Iterator<Item = u64>, out: &mut Csr<T>) -> Result<Decoded, Error> {
@@ -557,7 +570,7 @@ impl<'a, T: Count> Reader<'a, T> {
     /// # Errors
     /// As [`Reader::rows`].
     pub fn range(&self, cells: Range<u64>, out: &mut Csr<T>) -> Result<Decoded, Error> {
-        check_range(&cells, self.n_cells)?;
+        check_range(&cells, self.n_cells).map_err(|error| self.located(error))?;
         if self.pieces.iter().any(|piece| piece.map.is_some()) {
             return self.gathered(cells, out);
         }

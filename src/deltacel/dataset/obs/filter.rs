@@ -37,6 +37,8 @@ pub struct Filter {
     root: Node,
     /// The numbers of the columns that it looks at.
     columns: Vec<usize>,
+    /// Texts that are no category of the column by this number.
+    absent: Vec<(usize, String)>,
 }
 
 #[derive(Clone, Debug)]
@@ -193,6 +195,16 @@ fn int_and_float(value: i128, other: f64) -> Ordering {
 }
 
 impl Predicate {
+    /// The texts that it looks for.
+    fn texts(&self) -> impl Iterator<Item = &str> {
+        let (one, list) = match self {
+            Predicate::Compare(_, Literal::Text(text)) => (Some(text), None),
+            Predicate::Compare(..) => (None, None),
+            Predicate::In(set, _) => (None, Some(&set.texts)),
+        };
+        one.into_iter().chain(list.into_iter().flatten()).map(String::as_str)
+    }
+
     fn holds(&self, value: Value<'_>) -> bool {
         match self {
             Predicate::Compare(operator, literal) => operator.holds(literal.order(value)),
@@ -218,18 +230,24 @@ impl Filter {
     /// [`ErrorKind::Missing`] for a column that there is not, [`ErrorKind::WrongType`] for a value that the column
     /// cannot have.
     pub fn parse(schema: &ObsSchema, text: &str) -> Result<Filter, Error> {
-        let mut parser = Parser { schema, text, at: 0, columns: Vec::new() };
+        let mut parser = Parser { schema, text, at: 0, columns: Vec::new(), absent: Vec::new() };
         let root = parser.any(0)?;
         parser.blank();
         if parser.at < text.len() {
             return Err(parser.expected("&&, || or the end"));
         }
-        Ok(Filter { root, columns: parser.columns })
+        Ok(Filter { root, columns: parser.columns, absent: parser.absent })
     }
 
     /// The numbers of the columns that it looks at.
     pub fn columns(&self) -> &[usize] {
         &self.columns
+    }
+
+    /// Texts that the filter looks for among the categories of a column, given by its number, which does not have them:
+    /// no cell has such a value.
+    pub fn absent_categories(&self) -> &[(usize, String)] {
+        &self.absent
     }
 
     /// Which of some rows pass; they have at least the columns of the filter, as they are stored.
@@ -297,6 +315,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     columns: Vec<usize>,
+    absent: Vec<(usize, String)>,
 }
 
 /// One side of a comparison.
@@ -312,7 +331,18 @@ impl<'a> Parser<'a> {
     }
 
     fn expected(&self, what: &str) -> Error {
-        self.error(ErrorKind::Syntax(SyntaxFault::Filter), self.at).caused_by(format!("expected {what}"))
+        let hint = self.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        self.error(ErrorKind::Syntax(SyntaxFault::Filter), self.at).caused_by(format!("expected {what}{hint}"))
+    }
+
+    /// How that is written which stands here in the way of other languages.
+    fn hint(&self) -> Option<&'static str> {
+        let rest = self.rest();
+        let sign = [('&', "write &&"), ('|', "write ||"), ('=', "write ==")];
+        let word = [("and", "write && for and"), ("or", "write || for or"), ("not", "write ! for not")];
+        let known = |name: &str| rest.strip_prefix(name).is_some_and(|rest| !rest.starts_with(in_name));
+        let sign = sign.into_iter().find(|(sign, _)| rest.starts_with(*sign)).map(|(_, hint)| hint);
+        sign.or_else(|| word.into_iter().find(|(word, _)| known(word)).map(|(_, hint)| hint))
     }
 
     fn rest(&self) -> &'a str {
@@ -410,7 +440,11 @@ impl<'a> Parser<'a> {
             (left, Some(operator)) => {
                 self.blank();
                 let right_at = self.at;
-                match (left, self.operand("a column or a value")?) {
+                let right = match left {
+                    Operand::Column(_) => self.value("a column or a value")?,
+                    Operand::Literal(_) => self.operand("a column or a value")?,
+                };
+                match (left, right) {
                     (Operand::Column(column), Operand::Literal(literal)) => (column, operator, literal, right_at),
                     (Operand::Literal(literal), Operand::Column(column)) => {
                         (column, operator.flipped(), literal, left_at)
@@ -437,14 +471,14 @@ impl<'a> Parser<'a> {
 
     fn list(&mut self, column: usize, wanted: bool) -> Result<Node, Error> {
         if !self.sign("[") {
-            return Err(self.expected("["));
+            return Err(self.expected("a list in brackets, as in [1, 2]"));
         }
         let mut set = Set::default();
         let mut more = !self.sign("]");
         while more {
             self.blank();
             let at = self.at;
-            let Operand::Literal(literal) = self.operand("a value or ]")? else {
+            let Operand::Literal(literal) = self.value("a value or ]")? else {
                 self.at = at;
                 return Err(self.expected("a value"));
             };
@@ -471,6 +505,15 @@ impl<'a> Parser<'a> {
     }
 
     fn value_node(&mut self, column: usize, predicate: Predicate) -> Node {
+        let of = &self.schema.columns[column];
+        if of.kind == ObsKind::Category {
+            let absent = predicate.texts().filter(|text| {
+                !of.categories.iter().any(|known| matches!(known, Category::String(known) if *known == **text))
+            });
+            let mut absent: Vec<_> = absent.map(|text| (column, text.to_owned())).collect();
+            absent.sort_unstable();
+            self.absent.append(&mut absent);
+        }
         self.node(column, |of| match of.kind {
             ObsKind::Category => {
                 Test::Codes(of.categories.iter().map(|category| predicate.holds(category.into())).collect())
@@ -503,6 +546,22 @@ impl<'a> Parser<'a> {
         let (name, found) = (&column.name, class.name());
         let why = format!("column {name:?} holds {found}, which are not compared with {}", literal.class().name());
         Err(self.error(ErrorKind::WrongType, at).caused_by(why))
+    }
+
+    /// An operand where a value is meant: a word that is no column is a text without its quotes.
+    fn value(&mut self, expected: &str) -> Result<Operand, Error> {
+        self.blank();
+        let at = self.at;
+        self.operand(expected).map_err(|error| {
+            let word = &self.text[at..self.at];
+            match (error.kind(), std::error::Error::source(&error)) {
+                (ErrorKind::Missing, Some(why)) if !word.starts_with('`') => {
+                    let why = format!("{why}; text stands in quotes: {word:?}");
+                    error.caused_by(why)
+                }
+                _ => error,
+            }
+        })
     }
 
     fn operand(&mut self, expected: &str) -> Result<Operand, Error> {

@@ -119,7 +119,7 @@ impl<'a> ObsTable<'a> {
         finish: impl Fn(usize, ArrayRef) -> ArrayRef,
     ) -> Result<RecordBatch, Error> {
         let manifest = &self.dataset.manifest;
-        check_cells(cells, manifest.n_cells)?;
+        check_cells(cells, manifest.n_cells).map_err(|error| self.dataset.located(error))?;
         let located: Vec<(u32, u64)> = cells.iter().filter_map(|&cell| manifest.locate(cell)).collect();
         let mut tiles: Vec<u32> = located.iter().map(|row| row.0).collect();
         tiles.sort_unstable();
