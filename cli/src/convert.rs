@@ -21,6 +21,9 @@ use crate::target;
 /// a loom file, an AnnData store in zarr, or the directory of a dataset. What it is, its content says. Several inputs
 /// become one dataset.
 ///
+/// Matrix Market text is genes x cells, as Cell Ranger writes it. A file whose rows are cells has a comment that begins with
+/// "% cells x genes" before its sizes, as those that `tilekern decode` writes.
+///
 /// Two passes: the first one checks every value and sums up genes, the second one writes tiles. Values that are no
 /// counts, genes that do not exist and files that were cut are refused; cells whose genes are unsorted are sorted,
 /// duplicates are added up, stored zeros are dropped, and all of that is told.

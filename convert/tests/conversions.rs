@@ -66,6 +66,33 @@ fn genes_are_ordered_by_total_and_then_by_column() {
 }
 
 #[test]
+fn a_comment_says_that_rows_are_cells() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in.mtx"), folder.path().join("out"));
+    let text = |comment: &str| {
+        format!("%%MatrixMarket matrix coordinate integer general\n%\n{comment}2 3 3\n1 3 4\n2 1 5\n2 3 6\n")
+    };
+    let cells_first = vec![vec![(2, 4)], vec![(0, 5), (2, 6)]];
+    let genes_first = vec![vec![(1, 5)], vec![], vec![(0, 4), (1, 6)]];
+    for (comment, expected) in [
+        ("% cells x genes, numbered from 1\n", &cells_first),
+        ("%Cells x Genes\n", &cells_first),
+        ("", &genes_first),
+        ("% genes x cells\n", &genes_first),
+        ("% not cells x genes\n", &genes_first),
+    ] {
+        fs::write(&input, text(comment)).unwrap();
+        let summary = run(&[&input], &out, &small()).unwrap();
+        assert_eq!(&Matrix::of(&out).rows, expected, "{comment}");
+        assert_eq!(summary.notes.iter().any(|note| note.contains("rows are cells")), *expected == cells_first);
+        fs::remove_dir_all(&out).unwrap();
+    }
+    fs::write(&input, text("% cells x genes\n").replace("2 3 6", "3 2 6")).unwrap();
+    let error = run(&[&input], &out, &small()).unwrap_err();
+    assert!(error.to_string().contains("cell 3 is not within 1 to 2"), "{error}");
+}
+
+#[test]
 fn names_that_are_there_twice_are_kept() {
     let folder = tempdir().unwrap();
     let (input, out) = (folder.path().join("in"), folder.path().join("out"));
