@@ -242,6 +242,30 @@ fn genes_of_several_inputs_must_be_the_same_or_are_matched() {
         assert_eq!(summary.notes.len(), 2, "{summary:?}");
         fs::remove_dir_all(&out).unwrap();
     }
+    // As names and as ids, which have nothing in common.
+    write(&b, &["u", "v"], vec![vec![(0, 30)]]);
+    for (by, advice) in [(MatchGenes::Name, "match them by id"), (MatchGenes::Id, "match them by name")] {
+        let options = Options { match_genes: Some(by), ..small() };
+        let error = run(&[&a, &b], &out, &options).unwrap_err();
+        let text = error.to_string();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Inconsistent, Some(&*b)));
+        assert!(text.contains("no gene in common") && text.contains(advice), "{text}");
+        assert!(!out.exists());
+    }
+    let many = |first: usize| (first..first + 40).map(|n| format!("g{n}")).collect::<Vec<_>>();
+    let notes = |first: usize| {
+        for (path, first) in [(&a, 0), (&b, first)] {
+            let genes = many(first);
+            write(path, &genes.iter().map(String::as_str).collect::<Vec<_>>(), vec![vec![(0, 30)]]);
+        }
+        let options = Options { match_genes: Some(MatchGenes::Name), ..small() };
+        let summary = run(&[&a, &b], &out, &options).unwrap();
+        fs::remove_dir_all(&out).unwrap();
+        summary.notes.iter().filter(|note| note.contains("genes in common")).cloned().collect::<Vec<_>>()
+    };
+    assert!(notes(36).is_empty());
+    assert_eq!(notes(37), [format!("{} has only 3 of its 40 genes in common with the inputs before it", b.display())]);
+    write(&a, &["x", "y", "z"], vec![vec![(0, 1), (1, 2), (2, 3)]]);
     write(&b, &["z", "z"], vec![vec![(0, 30)]]);
     let options = Options { match_genes: Some(MatchGenes::Name), ..small() };
     let error = run(&[&a, &b], &out, &options).unwrap_err();
