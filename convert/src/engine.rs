@@ -540,7 +540,12 @@ impl<'a> Conversion<'a> {
             self.progress.advance(rows.n_cells() as u64);
             Ok(())
         })?;
-        cleaners.iter().for_each(|cleaner| counted.changes.add(&cleaner.changes));
+        for (cleaner, input) in cleaners.iter_mut().zip(&self.inputs) {
+            if input.reorders() {
+                cleaner.changes.unsorted_cells = 0;
+            }
+            counted.changes.add(&cleaner.changes);
+        }
         if let Some(spool) = scattered {
             spool.finish()?;
         } else {

@@ -112,7 +112,13 @@ impl Input for Selection {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.input.notes()
+        let mut notes = self.input.notes();
+        notes.extend(self.note.clone());
+        notes
+    }
+
+    fn reorders(&self) -> bool {
+        self.input.reorders()
     }
 
     fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {
