@@ -183,6 +183,11 @@ fn some_cells_of_an_input() {
     assert_eq!(kept(Some(&[3..7, 7..9, 9..9, 40..41, 90..100]), None).unwrap(), rows(&[3..9, 40..41, 90..100]));
     assert_eq!(kept(None, Some("barcode in ['cell99', 'cell5', 'cell6']")).unwrap(), rows(&[5..7, 99..100]));
     assert_eq!(kept(Some(&[0..2, 2..6]), Some("barcode not in ['cell2', 'cell7']")).unwrap(), rows(&[0..2, 3..6]));
+    let none = folder.path().join("none");
+    let filter = Some("barcode == 'none'".to_owned());
+    let summary = run(&[&input], &none, &Options { filter, ..small() }).unwrap();
+    assert_eq!(summary.n_cells, 0);
+    assert!(summary.notes.iter().any(|note| note.contains("passes the filter barcode == 'none'")), "{summary:?}");
     for (ranges, why) in
         [(vec![5..9, 8..10], "8..10 starts before the end"), (vec![0..1, 99..101], "99..101 is not within")]
     {
