@@ -154,7 +154,7 @@ fn faults(
                 let name = error.path().and_then(|path| path.strip_prefix(root).ok());
                 match name.map(|name| name.to_string_lossy().into_owned()) {
                     Some(name) => {
-                        bad.entry(name).or_insert_with(|| error.message());
+                        bad.entry(name).or_insert_with(|| without_advice(error.message()));
                     }
                     None => alien = Some(error),
                 }
@@ -374,6 +374,14 @@ fn files(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// What is wrong with a file, without the advice to fetch it again: that is what is being done.
+fn without_advice(message: String) -> String {
+    match message.split_once("; fetch the object again") {
+        Some((wrong, rest)) => format!("{wrong}{rest}"),
+        None => message,
+    }
+}
+
 /// Whether two files are the same; one that is not there is not.
 fn same_bytes(old: &Path, new: &Path) -> Result<bool> {
     let read = |path: &Path| fs::read(path).map_err(|error| Error::io(error, path));
@@ -386,7 +394,8 @@ fn same_bytes(old: &Path, new: &Path) -> Result<bool> {
 /// The first line of the second of two texts that the first one does not have there.
 fn first_difference(old: &Path, new: &Path) -> String {
     let [old, new] = [old, new].map(|path| fs::read_to_string(path).unwrap_or_default());
-    let line = old.lines().zip(new.lines()).find(|(old, new)| old != new).map_or("", |(_, new)| new.trim());
+    let line = old.lines().zip(new.lines()).find(|(old, new)| old != new).map_or("", |(_, new)| new);
+    let line = line.trim().trim_end_matches(',');
     line.chars().take(200).collect()
 }
 
