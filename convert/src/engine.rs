@@ -763,6 +763,15 @@ impl<'a> Conversion<'a> {
             }
             tables.push(found);
         }
+        let own: Vec<Option<String>> = tables.iter().map(|table| table::index_name(table).map(str::to_owned)).collect();
+        if let Some(name) = table::unite_indexes(&mut tables)? {
+            let others = own.iter().zip(&self.inputs).filter_map(|(own, input)| {
+                let own = own.as_ref().filter(|own| **own != name)?;
+                Some(format!("{own:?} in {}", input.path().display()))
+            });
+            let others = others.collect::<Vec<_>>().join(", ");
+            self.notes.push(format!("the names of cells are in one column, {name:?}, which is called {others}"));
+        }
         let mut union = ObsUnion::new();
         for (table, input) in tables.iter().zip(&self.inputs) {
             union.add(table).map_err(|error| Error::from(error).in_part("cells").in_path(input.path()))?;
