@@ -87,7 +87,7 @@ fn refusals_say_where() {
     assert!(error["part"].as_str().unwrap().ends_with("cell 1, gene 2"), "{error}");
     assert!(error["message"].as_str().unwrap().contains("--round"), "{error}");
     let run = tilekern(["convert", &input, &out, "--round"]);
-    assert!(run.code == Some(0) && run.stderr.contains("1 values were rounded"), "{run:?}");
+    assert!(run.code == Some(0) && run.stderr.contains("note: 1 value was rounded to a whole number"), "{run:?}");
     for wrong in [&["--shard", "3/3"][..], &["--shard", "1"], &["--count"], &["--memory", "x"], &["--cells", "5.."]] {
         let run = tilekern(["convert", &input, "x"].iter().chain(wrong));
         assert_eq!(run.code, Some(2), "{wrong:?}: {run:?}");
