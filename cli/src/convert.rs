@@ -39,12 +39,12 @@ Examples:
   tilekern convert counts fast --profile fast              a dataset with other tiles
   tilekern convert counts part --cells 0..5000             some of its cells
   tilekern convert counts t --where 'n_counts > 500'         those that pass a filter
-  tilekern convert raw/ counts --resume                    go on after an interruption
+  tilekern convert raw/*.h5ad counts --resume              go on after an interruption
 
 Side by side, on one machine or many (docs/cluster.md has a job script):
-  tilekern convert raw/ counts --shard 3/16 --count        for 0 to 15, then
-  tilekern convert raw/ counts --shard 3/16                for 0 to 15, then
-  tilekern convert raw/ counts --merge 16")]
+  tilekern convert raw/*.h5ad counts --shard 3/16 --count  for 0 to 15, then
+  tilekern convert raw/*.h5ad counts --shard 3/16          for 0 to 15, then
+  tilekern convert raw/*.h5ad counts --merge 16")]
 pub struct Args {
     /// Files and folders to convert, in the order of their cells
     #[arg(value_name = "INPUT", required = true, num_args = 1..)]

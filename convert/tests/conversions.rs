@@ -316,6 +316,39 @@ fn parts_and_their_merger_equal_the_whole() {
     assert!(convert(&paths, &folder.path().join("out"), &small(), shard, &()).is_err());
 }
 
+/// A part whose inputs are refused does not stand in the way of the right command.
+#[test]
+fn a_refused_part_leaves_nothing() {
+    let folder = tempdir().unwrap();
+    let [a, b, raw, out] = ["a", "b", "raw", "out"].map(|name| folder.path().join(name));
+    Matrix::random(40, 30, 5, 3).write_plain(&a);
+    Matrix::random(40, 20, 5, 3).write_plain(&b);
+    fs::create_dir(&raw).unwrap();
+    ["x.h5ad", "y.h5ad", "z.h5"].iter().for_each(|name| fs::write(raw.join(name), "").unwrap());
+    let count = |inputs: &[PathBuf], options: &Options, index| {
+        convert(inputs, &out, options, Step::Count(Shard { index, count: 2 }), &())
+    };
+    let error = count(std::slice::from_ref(&raw), &small(), 0).unwrap_err();
+    assert!(error.to_string().contains("2 h5ad files lie; name the files: "), "{error}");
+    assert!(error.to_string().ends_with("raw/*.h5ad"), "{error}");
+    let inputs = [a.clone(), b];
+    let partial = folder.path().join("out.partial");
+    let error = count(&inputs, &small(), 0).unwrap_err();
+    assert!(error.to_string().contains("20 genes, but 30"), "{error}");
+    assert!(!partial.exists());
+    let matched = Options { match_genes: Some(MatchGenes::Name), ..small() };
+    count(&inputs, &matched, 1).unwrap();
+    // What was counted stays, whatever comes then.
+    let error = count(&inputs, &small(), 0).unwrap_err();
+    assert!(error.to_string().contains("belongs to another conversion"), "{error}");
+    assert!(partial.join("counts-1.json").exists());
+    count(&inputs, &matched, 0).unwrap();
+
+    let error = run(&[&a], &folder.path().join("nodir/x"), &small()).unwrap_err();
+    assert!(error.to_string().contains("does not exist; create it first"), "{error}");
+    assert!(!error.to_string().contains("os error"), "{error}");
+}
+
 /// Stops the conversion, as a panic in the middle of it would, after so many calls.
 struct StopAfter(AtomicU64);
 

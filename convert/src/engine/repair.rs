@@ -14,7 +14,7 @@ use tilekern::deltacel::{Decoder, Tile};
 use tilekern::{Directory, Part, Unsupported};
 
 use super::record::{Order, Record, WRITER};
-use super::{Conversion, Counted, Options, Phase, Plan, Progress, Shard, check, counts_name, journal};
+use super::{Conversion, Counted, Options, Phase, Plan, Progress, Shard, check, counts_name, journal, open_all};
 use crate::stage::{Stage, place, tile_name};
 use crate::{Error, ErrorKind, GeneOrder, Result};
 
@@ -98,9 +98,10 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
     check(inputs, &conversion_options, super::Step::Whole)?;
     let whole = Shard { index: 0, count: 1 };
     let journal = journal(inputs, &conversion_options, whole.count)?;
-    let stage = Stage::open(working, whole.index, true, &journal)?;
     let task = Task { root: &root, output, dataset: &dataset, record: &record, bad: &bad };
-    let result = Conversion::open(inputs, Some(&record.inputs), &conversion_options, whole, &stage, progress)
+    let sources = open_all(inputs)?;
+    let stage = Stage::open(working, whole.index, true, &journal)?;
+    let result = Conversion::open(inputs, sources, Some(&record.inputs), &conversion_options, whole, &stage, progress)
         .and_then(|mut conversion| task.run(&mut conversion, options.dry_run));
     match result {
         Ok(repaired) => {
