@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
 use serde::Serialize;
 use tilekern::deltacel::{Chunks, Profile};
 use tilekern_convert::{GeneOrder, MatchGenes, Options, Phase, Progress, Shard, Step, Summary, convert};
@@ -21,6 +21,9 @@ use crate::target;
 /// a loom file, an AnnData store in zarr, or the directory of a dataset. What it is, its content says. Several inputs
 /// become one dataset.
 ///
+/// Matrix Market text is genes x cells, as Cell Ranger writes it. A file whose rows are cells has a comment that begins with
+/// "% cells x genes" before its sizes, as those that `tilekern decode` writes.
+///
 /// Two passes: the first one checks every value and sums up genes, the second one writes tiles. Values that are no
 /// counts, genes that do not exist and files that were cut are refused; cells whose genes are unsorted are sorted,
 /// duplicates are added up, stored zeros are dropped, and all of that is told.
@@ -36,12 +39,12 @@ Examples:
   tilekern convert counts fast --profile fast              a dataset with other tiles
   tilekern convert counts part --cells 0..5000             some of its cells
   tilekern convert counts t --where 'n_counts > 500'         those that pass a filter
-  tilekern convert raw/ counts --resume                    go on after an interruption
+  tilekern convert raw/*.h5ad counts --resume              go on after an interruption
 
 Side by side, on one machine or many (docs/cluster.md has a job script):
-  tilekern convert raw/ counts --shard 3/16 --count        for 0 to 15, then
-  tilekern convert raw/ counts --shard 3/16                for 0 to 15, then
-  tilekern convert raw/ counts --merge 16")]
+  tilekern convert raw/*.h5ad counts --shard 3/16 --count  for 0 to 15, then
+  tilekern convert raw/*.h5ad counts --shard 3/16          for 0 to 15, then
+  tilekern convert raw/*.h5ad counts --merge 16")]
 pub struct Args {
     /// Files and folders to convert, in the order of their cells
     #[arg(value_name = "INPUT", required = true, num_args = 1..)]
@@ -256,29 +259,43 @@ fn report(args: &Args, summary: &Summary, seconds: f64, console: &mut Console) -
     for note in &summary.notes {
         console.note(format_args!("note: {note}"));
     }
-    for (n, what) in [
-        (changes.zeros, "stored zeros were dropped"),
-        (changes.duplicates, "entries named the gene of another one of their cell and were added to it"),
-        (changes.unsorted_cells, "cells had unsorted genes, which were sorted"),
-        (changes.rounded, "values were rounded to whole numbers"),
+    for (n, one, many) in [
+        (changes.zeros, "stored zero was dropped", "stored zeros were dropped"),
+        (
+            changes.duplicates,
+            "entry named the gene of another one of its cell and was added to it",
+            "entries named the gene of another one of their cell and were added to it",
+        ),
+        (
+            changes.unsorted_cells,
+            "cell had unsorted genes, which were sorted",
+            "cells had unsorted genes, which were sorted",
+        ),
+        (changes.rounded, "value was rounded to a whole number", "values were rounded to whole numbers"),
     ] {
         if n > 0 {
-            console.note(format_args!("note: {n} {what}"));
+            console.note(format_args!("note: {}", counted(n, one, many)));
         }
     }
-    let tiles = if n_tiles == 1 { "tile" } else { "tiles" };
+    let tiles = counted(n_tiles, "tile", "tiles");
     let done = match (complete, n_tiles) {
         (true, _) => "",
         (false, 0) => "counted ",
         (false, _) => "a part of ",
     };
-    let size = bytes_per_cell
-        .map_or(String::new(), |bytes| format!(" in {n_tiles} {tiles}, {tile_bytes} bytes, {bytes:.1} bytes per cell"));
-    let rate = n_cells as f64 / seconds.max(1e-9);
-    console.note(format_args!(
-        "{done}{output}: {n_cells} cells x {n_genes} genes, {nnz} nonzeros{size}; {seconds:.1} s, {rate:.0} cells/s"
-    ));
+    let size = bytes_per_cell.map_or(String::new(), |bytes| {
+        format!(" in {tiles}, {} bytes, {bytes:.1} bytes per cell", HumanCount(tile_bytes))
+    });
+    let (cells, genes) = (counted(n_cells, "cell", "cells"), counted(n_genes, "gene", "genes"));
+    let nonzeros = counted(nnz, "nonzero", "nonzeros");
+    let rate = HumanFloatCount((n_cells as f64 / seconds.max(1e-9)).round());
+    console.note(format_args!("{done}{output}: {cells} x {genes}, {nonzeros}{size}; {seconds:.1} s, {rate} cells/s"));
     Ok(())
+}
+
+/// So many of something.
+fn counted(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", HumanCount(n), if n == 1 { one } else { many })
 }
 
 /// A bar for each pass.

@@ -20,13 +20,16 @@ use crate::target;
 /// Nothing is replaced unless everything comes out as the manifest says: other inputs, or inputs that have changed, are
 /// refused. It works in OUT.repair; after an interruption the same command goes on there.
 #[derive(clap::Args, Debug)]
-#[command(after_long_help = "\
+#[command(
+    override_usage = "tilekern repair [OPTIONS] <OUT> --from <INPUT>...",
+    after_long_help = "\
 Examples:
   tilekern repair counts --from filtered_feature_bc_matrix.h5    make what is damaged again
   tilekern repair counts --from a/ b/ c/                         several inputs, in the order of the conversion
   tilekern repair counts --from atlas.h5ad --dry-run             only tell what would be made again
 
-A dataset without manifest.json, or with a damaged one, cannot be repaired: convert the inputs anew.")]
+A dataset without manifest.json, or with a damaged one, cannot be repaired: convert the inputs anew."
+)]
 pub struct Args {
     /// Directory of the dataset
     #[arg(value_name = "OUT")]

@@ -87,12 +87,59 @@ fn refusals_say_where() {
     assert!(error["part"].as_str().unwrap().ends_with("cell 1, gene 2"), "{error}");
     assert!(error["message"].as_str().unwrap().contains("--round"), "{error}");
     let run = tilekern(["convert", &input, &out, "--round"]);
-    assert!(run.code == Some(0) && run.stderr.contains("1 values were rounded"), "{run:?}");
+    assert!(run.code == Some(0) && run.stderr.contains("note: 1 value was rounded to a whole number"), "{run:?}");
     for wrong in [&["--shard", "3/3"][..], &["--shard", "1"], &["--count"], &["--memory", "x"], &["--cells", "5.."]] {
         let run = tilekern(["convert", &input, "x"].iter().chain(wrong));
         assert_eq!(run.code, Some(2), "{wrong:?}: {run:?}");
     }
     assert_eq!(tilekern(["convert", &input]).code, Some(2));
+}
+
+/// What `decode` writes as Matrix Market text is read back the same way round.
+#[test]
+fn decoded_text_converts_back() {
+    let temp = tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    folder(&temp.path().join("in"), 30, 50, 5);
+    let [input, counts, text, back] = ["in", "counts", "counts.mtx.gz", "back"].map(path);
+    assert_eq!(tilekern(["convert", &input, &counts]).code, Some(0));
+    assert_eq!(tilekern(["decode", &counts, "--columns", "source", "-o", &text]).code, Some(0));
+    let run = tilekern(["convert", &text, &back]);
+    assert!(run.code == Some(0) && run.stderr.contains("30 cells x 50 genes"), "{run:?}");
+    let decoded = |path: &str| tilekern(["decode", path, "--columns", "source", "--json"]).json();
+    assert_eq!(decoded(&back), decoded(&counts));
+    let help = tilekern(["convert", "--help"]).stdout;
+    assert!(help.contains("cells x genes"), "{help}");
+}
+
+/// Kinds of input call the names of cells by different names; in a dataset of several they are one column.
+#[cfg(feature = "h5ad")]
+#[test]
+fn names_of_cells_are_one_column() {
+    let temp = tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    folder(&temp.path().join("in"), 3, 50, 5);
+    let [input, counts, h5ad, both, again, back] = ["in", "counts", "a.h5ad", "both", "both.h5ad", "back"].map(path);
+    assert_eq!(tilekern(["convert", &input, &counts, "--no-obs"]).code, Some(0));
+    let numbered = "note: cells are named by their numbers, for there is no table of cells";
+    let run = tilekern(["decode", &counts, "--columns", "source", "-o", &h5ad]);
+    assert!(run.code == Some(0) && run.stderr.contains(numbered), "{run:?}");
+    let run = tilekern(["convert", &input, &h5ad, &both, "--match-genes", "name"]);
+    let note = format!("the names of cells are in one column, \"barcode\", which is called \"_index\" in {h5ad}");
+    assert!(run.code == Some(0) && run.stderr.contains(&note), "{run:?}");
+    let run = tilekern(["decode", &both, "-o", &again]);
+    assert!(run.code == Some(0) && !run.stderr.contains("named by their numbers"), "{run:?}");
+    assert_eq!(tilekern(["convert", &again, &back]).code, Some(0));
+    let names = tilekern(["obs", &back, "barcode", "--cells", "0..6"]).stdout;
+    for name in ["cell0", "cell1", "cell2", "\t0", "\t1", "\t2"] {
+        assert!(names.contains(name), "{names}");
+    }
+}
+
+#[test]
+fn the_usage_of_repair_can_be_followed() {
+    let help = tilekern(["repair", "--help"]).stdout;
+    assert!(help.contains("Usage: tilekern repair [OPTIONS] <OUT> --from <INPUT>...\n"), "{help}");
 }
 
 /// Killed again and again, at times that grow, it ends in the dataset of a conversion that nobody disturbed.

@@ -156,6 +156,11 @@ impl Input for DatasetInput {
         notes
     }
 
+    fn reorders(&self) -> bool {
+        // Cells of tiles are sorted, or the decoder refuses them.
+        true
+    }
+
     fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {
         let manifest = self.dataset.manifest();
         // A piece of a tile at a time, by what its cells have on average: both the decoder's result and the block.

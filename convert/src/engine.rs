@@ -203,9 +203,11 @@ pub fn convert(
         Step::Merge(count) => Shard { index: count, count },
     };
     let journal = journal(inputs, options, shard.count)?;
+    // What cannot be converted is refused before anything is written that a corrected command would meet.
+    let sources = open_all(inputs)?;
     let go_on = options.resume || step != Step::Whole;
     let stage = Stage::open(Stage::path_for(output), shard.index, go_on, &journal)?;
-    let result = Conversion::open(inputs, None, options, shard, &stage, progress)
+    let result = Conversion::open(inputs, sources, None, options, shard, &stage, progress)
         .and_then(|mut conversion| conversion.run(step, output).map_err(|error| conversion.with_choices(error)));
     match result {
         Ok(summary) => {
@@ -224,11 +226,20 @@ pub fn convert(
             stage.clear_scratch()?;
             Err(error.hint("what is done stays: --resume goes on from there"))
         }
+        // Nor shall a first part be in the way that found out more.
+        Err(error) if stage.is_untouched() => {
+            stage.discard()?;
+            Err(error)
+        }
         Err(error) => {
             stage.clear_scratch()?;
             Err(error)
         }
     }
+}
+
+fn open_all(inputs: &[PathBuf]) -> Result<Vec<Box<dyn Source>>> {
+    inputs.iter().map(|path| open(path)).collect()
 }
 
 /// The summary of this very conversion where it ended already: its process was killed before it could say so.
@@ -376,21 +387,21 @@ impl<'a> Conversion<'a> {
     /// Opens the inputs; `before` is what a dataset that was made of them says of each.
     fn open(
         paths: &[PathBuf],
+        sources: Vec<Box<dyn Source>>,
         before: Option<&[RecordedInput]>,
         options: &'a Options,
         shard: Shard,
         stage: &'a Stage,
         progress: &'a dyn Progress,
     ) -> Result<Conversion<'a>> {
-        let (mut sources, mut inputs, mut starts) = (Vec::new(), Vec::new(), vec![0]);
+        let (mut inputs, mut starts) = (Vec::new(), vec![0]);
         let mut record = Vec::new();
         let mut n_cells = 0_u64;
-        for (n, path) in paths.iter().enumerate() {
-            let source = open(path)?;
+        for (n, (path, source)) in paths.iter().zip(&sources).enumerate() {
             let before = before.and_then(|before| before.get(n));
             let input_options = input_options(options, stage, n);
             let matrix = before.map(|input| input.matrix.as_str()).or(options.matrix.as_deref());
-            let mut input = choose(&*source, path, matrix, &input_options).map_err(|error| error.in_path(path))?;
+            let mut input = choose(&**source, path, matrix, &input_options).map_err(|error| error.in_path(path))?;
             if options.cells.is_some() || options.filter.is_some() {
                 input = Box::new(Selection::of(input, options.cells.as_deref(), options.filter.as_deref())?);
             }
@@ -403,7 +414,6 @@ impl<'a> Conversion<'a> {
                 .checked_add(input.n_cells())
                 .ok_or_else(|| Error::new(ErrorKind::OutOfRange, "more cells than can be counted").in_path(path))?;
             starts.push(n_cells);
-            sources.push(source);
             inputs.push(input);
         }
         let genes = Genes::of(&mut inputs, options.match_genes)?;
@@ -540,7 +550,12 @@ impl<'a> Conversion<'a> {
             self.progress.advance(rows.n_cells() as u64);
             Ok(())
         })?;
-        cleaners.iter().for_each(|cleaner| counted.changes.add(&cleaner.changes));
+        for (cleaner, input) in cleaners.iter_mut().zip(&self.inputs) {
+            if input.reorders() {
+                cleaner.changes.unsorted_cells = 0;
+            }
+            counted.changes.add(&cleaner.changes);
+        }
         if let Some(spool) = scattered {
             spool.finish()?;
         } else {
@@ -757,6 +772,15 @@ impl<'a> Conversion<'a> {
                 found = with_source(&found, &record.path)?;
             }
             tables.push(found);
+        }
+        let own: Vec<Option<String>> = tables.iter().map(|table| table::index_name(table).map(str::to_owned)).collect();
+        if let Some(name) = table::unite_indexes(&mut tables)? {
+            let others = own.iter().zip(&self.inputs).filter_map(|(own, input)| {
+                let own = own.as_ref().filter(|own| **own != name)?;
+                Some(format!("{own:?} in {}", input.path().display()))
+            });
+            let others = others.collect::<Vec<_>>().join(", ");
+            self.notes.push(format!("the names of cells are in one column, {name:?}, which is called {others}"));
         }
         let mut union = ObsUnion::new();
         for (table, input) in tables.iter().zip(&self.inputs) {

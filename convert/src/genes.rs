@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::{Array, RecordBatch};
@@ -14,6 +14,9 @@ use crate::{Error, ErrorKind, Input, Result, table};
 
 /// Genes of a dataset, at most.
 const MAX_GENES: u64 = 1 << 31;
+
+/// Inputs with less than the `FEW`th part of their genes in common are likely named in different ways.
+const FEW: usize = 10;
 
 /// The column of a table of genes that holds ids, where the index holds names.
 const IDS: &str = "gene_ids";
@@ -36,7 +39,7 @@ pub enum GeneOrder {
     /// As in the source.
     Source,
     /// As a text file lists their names, or their ids: one a line, each gene once.
-    File(std::path::PathBuf),
+    File(PathBuf),
     /// The source's column of each gene of the dataset.
     Columns(Vec<u32>),
 }
@@ -193,6 +196,7 @@ fn matched(inputs: &[Box<dyn Input>], tables: Vec<RecordBatch>, by: MatchGenes) 
     let mut columns = Vec::new();
     let mut parts: Vec<RecordBatch> = Vec::new();
     let mut notes = Vec::new();
+    let mut first: Option<(PathBuf, String)> = None;
     for (input, table) in inputs.iter().zip(&tables) {
         let fault = |kind, message: String| Error::new(kind, message).in_part("genes").in_path(input.path());
         let keys = match by {
@@ -217,6 +221,29 @@ fn matched(inputs: &[Box<dyn Input>], tables: Vec<RecordBatch>, by: MatchGenes) 
         }
         if seen.len() as u64 > MAX_GENES {
             return Err(fault(ErrorKind::OutOfRange, format!("more than {MAX_GENES} genes with those before")));
+        }
+        if let Some((first_path, first_key)) = &first {
+            let (common, fewer) = (keys.len() - new.len(), keys.len().min(seen.len() - new.len()));
+            let path = input.path().display();
+            if common == 0 {
+                let other = match by {
+                    MatchGenes::Name => "match them by id, if both have ids",
+                    MatchGenes::Id => "match them by name",
+                };
+                let message = format!(
+                    "no gene in common with the inputs before it: {:?} is the first here, {first_key:?} in {}; {other}, \
+                     or convert it alone",
+                    keys[0],
+                    first_path.display()
+                );
+                return Err(fault(ErrorKind::Inconsistent, message));
+            }
+            if common < fewer.div_ceil(FEW) {
+                let n = keys.len();
+                notes.push(format!("{path} has only {common} of its {n} genes in common with the inputs before it"));
+            }
+        } else {
+            first = Some((input.path().to_owned(), keys[0].clone()));
         }
         columns.push(of_input);
         parts.push(table::take(table, &new)?);

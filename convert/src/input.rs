@@ -65,6 +65,11 @@ pub trait Input: Send {
         Vec::new()
     }
 
+    /// Whether genes of a row are out of order because the input numbers them anew, not because its file has them so.
+    fn reorders(&self) -> bool {
+        false
+    }
+
     /// Hands over consecutive blocks of the rows of `cells`, in order, each needing at most about `memory` bytes. Inputs
     /// that store every value leave the zeros out: a zero in a block counts as one that the source stores beside others.
     ///

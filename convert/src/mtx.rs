@@ -1,4 +1,5 @@
-//! Matrix Market text: folders as Cell Ranger and STARsolo write them, and single files. Genes x cells, from 1.
+//! Matrix Market text: folders as Cell Ranger and STARsolo write them, and single files. Genes x cells, from 1; a comment
+//! before the sizes that begins with `% cells x genes` says that it is the other way round.
 //!
 //! The text is read once, when the first row is wanted: every entry is checked and goes to a temporary file by the range
 //! of cells that it belongs to. Order does not matter, and rows can be had again without parsing text.
@@ -22,6 +23,9 @@ const SLOT: &str = "matrix";
 const MATRIX: &[&str] = &["matrix.mtx"];
 const GENES: &[&str] = &["features.tsv", "genes.tsv", "features.txt", "genes.txt"];
 const CELLS: &[&str] = &["barcodes.tsv", "barcodes.txt"];
+
+/// How a comment begins that says that rows are cells.
+const CELLS_FIRST: &[u8] = b"cells x genes";
 
 /// Columns of a table that are of use, at most.
 const COLUMNS: usize = 3;
@@ -222,8 +226,8 @@ fn read_table(path: &Path, expected: u64, what: &str, memory: usize) -> Result<V
     }
     let found = if rows.len() as u64 > expected { "more".to_owned() } else { rows.len().to_string() };
     let message = format!(
-        "has {found} lines, but the matrix has {expected} {what}; they are not of one data set, or the \
-                           matrix is cells x genes and must be transposed"
+        "has {found} lines, but the matrix has {expected} {what}; they are not of one data set, or the matrix is \
+         cells x genes: if it is, add the line \"% cells x genes\" behind its first one"
     );
     Err(Error::new(ErrorKind::Inconsistent, message).in_path(path))
 }
@@ -259,8 +263,10 @@ struct Entries {
 /// The first line, and the line of sizes.
 struct Head {
     real: bool,
-    rows: u64,
-    columns: u64,
+    /// Whether rows are cells, as a comment says; else they are genes.
+    cells_first: bool,
+    n_genes: u64,
+    n_cells: u64,
     entries: u64,
 }
 
@@ -287,15 +293,25 @@ fn head(lines: &mut Lines<'_>) -> Result<Head> {
         _ => refuse(ErrorKind::Syntax, "not the first line of a Matrix Market matrix"),
     };
     let real = real.map_err(|(kind, message)| lines.fault(kind, message))?;
+    let mut cells_first = false;
     loop {
         let sizes = match lines.next()? {
             None => return Err(lines.fault(ErrorKind::Truncated, "the file ends before the line of sizes")),
-            Some(line) if line.starts_with(b"%") || line.trim_ascii().is_empty() => continue,
+            Some([b'%', comment @ ..]) => {
+                let start = comment.trim_ascii_start().get(..CELLS_FIRST.len());
+                cells_first |= start.is_some_and(|start| start.eq_ignore_ascii_case(CELLS_FIRST));
+                continue;
+            }
+            Some(line) if line.trim_ascii().is_empty() => continue,
             Some(line) => numbers(line),
         };
+        let what = if cells_first { "cells, genes" } else { "genes, cells" };
         return match sizes {
-            Some([rows, columns, entries]) => Ok(Head { real, rows, columns, entries }),
-            None => Err(lines.fault(ErrorKind::Syntax, "must be three whole numbers: genes, cells, entries")),
+            Some([n_cells, n_genes, entries]) if cells_first => {
+                Ok(Head { real, cells_first, n_genes, n_cells, entries })
+            }
+            Some([n_genes, n_cells, entries]) => Ok(Head { real, cells_first, n_genes, n_cells, entries }),
+            None => Err(lines.fault(ErrorKind::Syntax, format!("must be three whole numbers: {what}, entries"))),
         };
     }
 }
@@ -323,7 +339,7 @@ impl MtxInput {
     fn open(files: &Mtx, options: &InputOptions) -> Result<MtxInput> {
         let mut lines = Lines::open(&files.matrix)?;
         let head = head(&mut lines)?;
-        let (n_features, n_cells) = (head.rows, head.columns);
+        let (n_features, n_cells) = (head.n_genes, head.n_cells);
         let limit = |what: &str, n: u64, each: u64| {
             // The tables have a line for each; without them a header of a few bytes must not reserve gigabytes.
             let needed = n.saturating_mul(each);
@@ -337,6 +353,9 @@ impl MtxInput {
         limit("cells", n_cells, if files.cells.is_some() { 16 } else { 64 })?;
         limit("genes", n_features, if files.genes.is_some() { 32 } else { 64 })?;
         let mut notes = Vec::new();
+        if head.cells_first {
+            notes.push("rows are cells, for a comment in the file says \"cells x genes\"".to_owned());
+        }
         let (var, keep) = genes(files, n_features, options, &mut notes)?;
         let obs = cells(files, n_cells, options.memory, &mut notes)?;
         let n_genes = var.num_rows() as u64;
@@ -362,7 +381,7 @@ impl Entries {
     fn of(matrix: &Path, keep: Option<&[u32]>, memory: usize, folder: &Path) -> Result<Entries> {
         let mut lines = Lines::open(matrix)?;
         let head = head(&mut lines)?;
-        let n_cells = head.columns;
+        let n_cells = head.n_cells;
         // As many buckets as make each fit into a quarter of the memory, if cells are alike.
         let quarter = memory / 4;
         let bytes = head.entries.saturating_mul(RECORD as u64);
@@ -476,15 +495,16 @@ impl Entries {
 fn entry(line: &[u8], head: &Head) -> Result<(u64, u64, f64)> {
     let syntax = |message: &str| Error::new(ErrorKind::Syntax, message);
     let mut words = words(line);
-    let (Some(gene), Some(cell), Some(value), None) = (words.next(), words.next(), words.next(), words.next()) else {
-        return Err(syntax("must be gene, cell and count"));
+    let (Some(row), Some(column), Some(value), None) = (words.next(), words.next(), words.next(), words.next()) else {
+        return Err(syntax("must be row, column and count"));
     };
+    let (gene, cell) = if head.cells_first { (column, row) } else { (row, column) };
     let number = |word, what: &str, max: u64| {
         let n = whole(word).ok_or_else(|| syntax("gene and cell must be whole numbers"))?;
         let outside = || Error::new(ErrorKind::OutOfRange, format!("{what} {n} is not within 1 to {max}"));
         if n <= max { n.checked_sub(1).ok_or_else(outside) } else { Err(outside()) }
     };
-    let (gene, cell) = (number(gene, "gene", head.rows)?, number(cell, "cell", head.columns)?);
+    let (gene, cell) = (number(gene, "gene", head.n_genes)?, number(cell, "cell", head.n_cells)?);
     let text = String::from_utf8_lossy(value);
     if head.real {
         let value = text.parse().map_err(|_| syntax("the count is not a number"))?;

@@ -1,5 +1,6 @@
 //! What a path is, and which of its matrices is meant.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -53,9 +54,27 @@ fn open_folder(path: &Path) -> Result<Box<dyn Source>> {
     if let Some(found) = mtx::Mtx::in_folder(path)? {
         return Ok(Box::new(found));
     }
+    let files = single_files(path)?;
+    if let Some((end, n)) = files.iter().max_by_key(|(_, n)| **n) {
+        let (folder, files) = (path.join(format!("*.{end}")), if *n == 1 { "file" } else { "files" });
+        let message = format!("a folder, in which {n} {end} {files} lie; name the files: {}", folder.display());
+        return Err(Error::new(ErrorKind::Unsupported, message).in_path(path));
+    }
     let message = "a folder of no kind that can be converted; it needs a matrix.mtx or matrix.mtx.gz, the manifest.json \
                    of a dataset, or the metadata of an AnnData store in zarr";
     Err(Error::new(ErrorKind::Unsupported, message).in_path(path))
+}
+
+/// How many files of each kind that is a single one lie in a folder, by the ends of their names.
+fn single_files(folder: &Path) -> Result<BTreeMap<&'static str, usize>> {
+    let fault = |error| Error::io(error, folder);
+    let mut found = BTreeMap::new();
+    for entry in std::fs::read_dir(folder).map_err(fault)? {
+        let path = entry.map_err(fault)?.path();
+        let known = ["h5ad", "h5", "loom"].into_iter().find(|end| path.extension().is_some_and(|found| found == *end));
+        known.into_iter().for_each(|end| *found.entry(end).or_insert(0) += 1);
+    }
+    Ok(found)
 }
 
 /// Opens the matrix that is asked for; without one the only one that holds counts, if that is the usual one.

@@ -51,6 +51,9 @@ impl Stage {
                                else remove this directory";
                 return refuse(ErrorKind::Unsupported, message);
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return refuse(ErrorKind::Io, "the folder in which to write it does not exist; create it first");
+            }
             Err(error) => return Err(fault(error)),
         }
         let lock = root.join(format!("lock-{part}"));
@@ -210,6 +213,23 @@ impl Stage {
             remove(&self.root.join(folder))?;
         }
         remove(&self.root)
+    }
+
+    /// Whether nothing is in the directory but what this process put there when it opened it.
+    pub fn is_untouched(&self) -> bool {
+        let lock = format!("lock-{}", self.part);
+        let is_empty = |path: &Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        let is_ours = |entry: io::Result<fs::DirEntry>| {
+            entry.is_ok_and(|entry| match &*entry.file_name().to_string_lossy() {
+                "tiles" | "cells" => is_empty(&entry.path()),
+                // Other processes have their own folders in it.
+                "scratch" => fs::read_dir(entry.path()).is_ok_and(|mut entries| {
+                    entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == *self.part.to_string()))
+                }),
+                name => name == JOURNAL || name == lock,
+            })
+        };
+        fs::read_dir(&self.root).is_ok_and(|mut entries| entries.all(is_ours))
     }
 
     /// Whether tiles are there.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_array::{Array as _, ArrayRef, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use arrow_select::take::take_record_batch;
 
@@ -22,7 +22,67 @@ pub fn fault(error: ArrowError) -> Error {
     Error::new(ErrorKind::Inconsistent, error.to_string()).caused_by(error)
 }
 
+/// The name of the column that names the rows of a table of cells: its first one, where that is text without gaps.
+pub fn index_name(table: &RecordBatch) -> Option<&str> {
+    let schema = table.schema_ref();
+    let is_index = table.columns().first().is_some_and(|first| is_text(first.data_type()) && first.null_count() == 0);
+    is_index.then(|| schema.field(0).name().as_str())
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+/// Gives the indexes of tables that become one the same name, that of the first which none has for another column.
+/// Returns it where one of them had another name.
+pub fn unite_indexes(tables: &mut [RecordBatch]) -> Result<Option<String>> {
+    let names: Vec<String> = tables.iter().filter_map(|table| index_name(table).map(str::to_owned)).collect();
+    let Some(first) = names.first() else { return Ok(None) };
+    let is_free = |name: &str| {
+        tables.iter().all(|table| {
+            let others = table.schema_ref().fields().iter().skip(usize::from(index_name(table).is_some()));
+            others.into_iter().all(|field| field.name() != name)
+        })
+    };
+    let mut name = names.iter().find(|name| is_free(name)).unwrap_or(first).clone();
+    while !is_free(&name) {
+        name.push('_');
+    }
+    if names.iter().all(|known| *known == name) {
+        return Ok(None);
+    }
+    for table in tables.iter_mut().filter(|table| index_name(table).is_some()) {
+        let schema = table.schema();
+        let mut fields: Vec<_> = schema.fields().iter().cloned().collect();
+        fields[0] = Arc::new(fields[0].as_ref().clone().with_name(&name));
+        let schema = Schema::new(fields).with_metadata(schema.metadata().clone());
+        *table = RecordBatch::try_new(Arc::new(schema), table.columns().to_vec()).map_err(fault)?;
+    }
+    Ok(Some(name))
+}
+
 /// Some rows of a table, in that order.
 pub fn take(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
     take_record_batch(table, &UInt32Array::from(rows.to_vec())).map_err(fault)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_get_one_name() {
+        let table = |names: &[&str]| of_text(None, names.iter().map(|&name| (name, vec!["v".to_owned()])).collect());
+        let unite = |tables: &[&[&str]]| {
+            let mut tables = tables.iter().map(|names| table(names).unwrap()).collect::<Vec<_>>();
+            let name = unite_indexes(&mut tables).unwrap();
+            let firsts: Vec<_> = tables.iter().map(|table| table.schema().field(0).name().clone()).collect();
+            (name, firsts.join(" "))
+        };
+        assert_eq!(unite(&[&["barcode", "n"], &["barcode"]]), (None, "barcode barcode".into()));
+        assert_eq!(unite(&[&["barcode", "n"], &["CellID", "n"]]), (Some("barcode".into()), "barcode barcode".into()));
+        // Not the name of another column.
+        assert_eq!(unite(&[&["barcode"], &["_index", "barcode"]]), (Some("_index".into()), "_index _index".into()));
+        assert_eq!(unite(&[&["a", "b"], &["b", "a"]]), (Some("a_".into()), "a_ a_".into()));
+    }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use support::{Matrix, files, run};
 use tempfile::tempdir;
 use tilekern::deltacel::dataset::Dataset;
-use tilekern_convert::{ErrorKind, GeneOrder, MatchGenes, Options, Phase, Progress, Shard, Step, convert};
+use tilekern_convert::{Changes, ErrorKind, GeneOrder, MatchGenes, Options, Phase, Progress, Shard, Step, convert};
 
 fn small() -> Options {
     Options { tile_size: 16, ..Options::default() }
@@ -66,6 +66,33 @@ fn genes_are_ordered_by_total_and_then_by_column() {
 }
 
 #[test]
+fn a_comment_says_that_rows_are_cells() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in.mtx"), folder.path().join("out"));
+    let text = |comment: &str| {
+        format!("%%MatrixMarket matrix coordinate integer general\n%\n{comment}2 3 3\n1 3 4\n2 1 5\n2 3 6\n")
+    };
+    let cells_first = vec![vec![(2, 4)], vec![(0, 5), (2, 6)]];
+    let genes_first = vec![vec![(1, 5)], vec![], vec![(0, 4), (1, 6)]];
+    for (comment, expected) in [
+        ("% cells x genes, numbered from 1\n", &cells_first),
+        ("%Cells x Genes\n", &cells_first),
+        ("", &genes_first),
+        ("% genes x cells\n", &genes_first),
+        ("% not cells x genes\n", &genes_first),
+    ] {
+        fs::write(&input, text(comment)).unwrap();
+        let summary = run(&[&input], &out, &small()).unwrap();
+        assert_eq!(&Matrix::of(&out).rows, expected, "{comment}");
+        assert_eq!(summary.notes.iter().any(|note| note.contains("rows are cells")), *expected == cells_first);
+        fs::remove_dir_all(&out).unwrap();
+    }
+    fs::write(&input, text("% cells x genes\n").replace("2 3 6", "3 2 6")).unwrap();
+    let error = run(&[&input], &out, &small()).unwrap_err();
+    assert!(error.to_string().contains("cell 3 is not within 1 to 2"), "{error}");
+}
+
+#[test]
 fn names_that_are_there_twice_are_kept() {
     let folder = tempdir().unwrap();
     let (input, out) = (folder.path().join("in"), folder.path().join("out"));
@@ -113,7 +140,9 @@ fn several_inputs_are_one_dataset() {
     // Converted again: other tiles, a part of it, itself twice.
     let options = Options { tile_size: 50, shuffle: Some(1), ..Options::default() };
     let again = folder.path().join("again");
-    run(&[&out], &again, &options).unwrap();
+    let summary = run(&[&out], &again, &options).unwrap();
+    // That the order of genes is undone is no fault of the dataset.
+    assert_eq!(summary.changes, Changes::default());
     assert_eq!(Matrix::of(&again).sums(), joined.sums());
     let part = folder.path().join("part");
     run(&[&out], &part, &Options { cells: Some(vec![30..60, 60..90]), ..small() }).unwrap();
@@ -154,6 +183,11 @@ fn some_cells_of_an_input() {
     assert_eq!(kept(Some(&[3..7, 7..9, 9..9, 40..41, 90..100]), None).unwrap(), rows(&[3..9, 40..41, 90..100]));
     assert_eq!(kept(None, Some("barcode in ['cell99', 'cell5', 'cell6']")).unwrap(), rows(&[5..7, 99..100]));
     assert_eq!(kept(Some(&[0..2, 2..6]), Some("barcode not in ['cell2', 'cell7']")).unwrap(), rows(&[0..2, 3..6]));
+    let none = folder.path().join("none");
+    let filter = Some("barcode == 'none'".to_owned());
+    let summary = run(&[&input], &none, &Options { filter, ..small() }).unwrap();
+    assert_eq!(summary.n_cells, 0);
+    assert!(summary.notes.iter().any(|note| note.contains("passes the filter barcode == 'none'")), "{summary:?}");
     for (ranges, why) in
         [(vec![5..9, 8..10], "8..10 starts before the end"), (vec![0..1, 99..101], "99..101 is not within")]
     {
@@ -215,6 +249,30 @@ fn genes_of_several_inputs_must_be_the_same_or_are_matched() {
         assert_eq!(summary.notes.len(), 2, "{summary:?}");
         fs::remove_dir_all(&out).unwrap();
     }
+    // As names and as ids, which have nothing in common.
+    write(&b, &["u", "v"], vec![vec![(0, 30)]]);
+    for (by, advice) in [(MatchGenes::Name, "match them by id"), (MatchGenes::Id, "match them by name")] {
+        let options = Options { match_genes: Some(by), ..small() };
+        let error = run(&[&a, &b], &out, &options).unwrap_err();
+        let text = error.to_string();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Inconsistent, Some(&*b)));
+        assert!(text.contains("no gene in common") && text.contains(advice), "{text}");
+        assert!(!out.exists());
+    }
+    let many = |first: usize| (first..first + 40).map(|n| format!("g{n}")).collect::<Vec<_>>();
+    let notes = |first: usize| {
+        for (path, first) in [(&a, 0), (&b, first)] {
+            let genes = many(first);
+            write(path, &genes.iter().map(String::as_str).collect::<Vec<_>>(), vec![vec![(0, 30)]]);
+        }
+        let options = Options { match_genes: Some(MatchGenes::Name), ..small() };
+        let summary = run(&[&a, &b], &out, &options).unwrap();
+        fs::remove_dir_all(&out).unwrap();
+        summary.notes.iter().filter(|note| note.contains("genes in common")).cloned().collect::<Vec<_>>()
+    };
+    assert!(notes(36).is_empty());
+    assert_eq!(notes(37), [format!("{} has only 3 of its 40 genes in common with the inputs before it", b.display())]);
+    write(&a, &["x", "y", "z"], vec![vec![(0, 1), (1, 2), (2, 3)]]);
     write(&b, &["z", "z"], vec![vec![(0, 30)]]);
     let options = Options { match_genes: Some(MatchGenes::Name), ..small() };
     let error = run(&[&a, &b], &out, &options).unwrap_err();
@@ -256,6 +314,39 @@ fn parts_and_their_merger_equal_the_whole() {
     }
     let shard = Step::Count(Shard { index: 3, count: 3 });
     assert!(convert(&paths, &folder.path().join("out"), &small(), shard, &()).is_err());
+}
+
+/// A part whose inputs are refused does not stand in the way of the right command.
+#[test]
+fn a_refused_part_leaves_nothing() {
+    let folder = tempdir().unwrap();
+    let [a, b, raw, out] = ["a", "b", "raw", "out"].map(|name| folder.path().join(name));
+    Matrix::random(40, 30, 5, 3).write_plain(&a);
+    Matrix::random(40, 20, 5, 3).write_plain(&b);
+    fs::create_dir(&raw).unwrap();
+    ["x.h5ad", "y.h5ad", "z.h5"].iter().for_each(|name| fs::write(raw.join(name), "").unwrap());
+    let count = |inputs: &[PathBuf], options: &Options, index| {
+        convert(inputs, &out, options, Step::Count(Shard { index, count: 2 }), &())
+    };
+    let error = count(std::slice::from_ref(&raw), &small(), 0).unwrap_err();
+    assert!(error.to_string().contains("2 h5ad files lie; name the files: "), "{error}");
+    assert!(error.to_string().ends_with("raw/*.h5ad"), "{error}");
+    let inputs = [a.clone(), b];
+    let partial = folder.path().join("out.partial");
+    let error = count(&inputs, &small(), 0).unwrap_err();
+    assert!(error.to_string().contains("20 genes, but 30"), "{error}");
+    assert!(!partial.exists());
+    let matched = Options { match_genes: Some(MatchGenes::Name), ..small() };
+    count(&inputs, &matched, 1).unwrap();
+    // What was counted stays, whatever comes then.
+    let error = count(&inputs, &small(), 0).unwrap_err();
+    assert!(error.to_string().contains("belongs to another conversion"), "{error}");
+    assert!(partial.join("counts-1.json").exists());
+    count(&inputs, &matched, 0).unwrap();
+
+    let error = run(&[&a], &folder.path().join("nodir/x"), &small()).unwrap_err();
+    assert!(error.to_string().contains("does not exist; create it first"), "{error}");
+    assert!(!error.to_string().contains("os error"), "{error}");
 }
 
 /// Stops the conversion, as a panic in the middle of it would, after so many calls.

@@ -104,6 +104,7 @@ impl Writer<'_> {
     fn cells(&mut self, root: &H5Group, selection: &Selection<'_>) -> Result<(), Stop> {
         let n_cells = selection.n_cells();
         let Some(obs) = Obs::of(selection)? else {
+            self.notes.push("cells are named by their numbers, for there is no table of cells".to_owned());
             return self.table(root, "obs", n_cells, numbers(selection), &mut []);
         };
         let names: Vec<String> = obs.table().schema().columns.iter().map(|column| column.name.clone()).collect();
@@ -122,11 +123,21 @@ impl Writer<'_> {
             };
             columns.push(Column { name: name.clone(), data_type: field.data_type().clone(), pieces: Box::new(pieces) });
         }
-        let named = match columns.first_mut() {
-            Some(first) if first.data_type == DataType::Utf8 => nulls(&mut first.pieces)? == 0,
-            _ => false,
+        let unnamed = match columns.first_mut() {
+            Some(first) if first.data_type == DataType::Utf8 => match nulls(&mut first.pieces)? {
+                0 => None,
+                n => Some(format!("their first column, {:?}, lacks a value for {n} of them", first.name)),
+            },
+            Some(first) => Some(format!("their first column, {:?}, is not text", first.name)),
+            None => Some("their table has no columns".to_owned()),
         };
-        let index = if named { columns.remove(0) } else { numbers(selection) };
+        let index = match unnamed {
+            None => columns.remove(0),
+            Some(why) => {
+                self.notes.push(format!("cells are named by their numbers, for {why}"));
+                numbers(selection)
+            }
+        };
         self.table(root, "obs", n_cells, index, &mut columns)
     }
 

@@ -14,7 +14,7 @@ use tilekern::deltacel::{Decoder, Tile};
 use tilekern::{Directory, Part, Unsupported};
 
 use super::record::{Order, Record, WRITER};
-use super::{Conversion, Counted, Options, Phase, Plan, Progress, Shard, check, counts_name, journal};
+use super::{Conversion, Counted, Options, Phase, Plan, Progress, Shard, check, counts_name, journal, open_all};
 use crate::stage::{Stage, place, tile_name};
 use crate::{Error, ErrorKind, GeneOrder, Result};
 
@@ -98,9 +98,10 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
     check(inputs, &conversion_options, super::Step::Whole)?;
     let whole = Shard { index: 0, count: 1 };
     let journal = journal(inputs, &conversion_options, whole.count)?;
-    let stage = Stage::open(working, whole.index, true, &journal)?;
     let task = Task { root: &root, output, dataset: &dataset, record: &record, bad: &bad };
-    let result = Conversion::open(inputs, Some(&record.inputs), &conversion_options, whole, &stage, progress)
+    let sources = open_all(inputs)?;
+    let stage = Stage::open(working, whole.index, true, &journal)?;
+    let result = Conversion::open(inputs, sources, Some(&record.inputs), &conversion_options, whole, &stage, progress)
         .and_then(|mut conversion| task.run(&mut conversion, options.dry_run));
     match result {
         Ok(repaired) => {
@@ -154,7 +155,7 @@ fn faults(
                 let name = error.path().and_then(|path| path.strip_prefix(root).ok());
                 match name.map(|name| name.to_string_lossy().into_owned()) {
                     Some(name) => {
-                        bad.entry(name).or_insert_with(|| error.message());
+                        bad.entry(name).or_insert_with(|| without_advice(error.message()));
                     }
                     None => alien = Some(error),
                 }
@@ -374,6 +375,14 @@ fn files(root: &Path) -> Result<Vec<String>> {
     Ok(found)
 }
 
+/// What is wrong with a file, without the advice to fetch it again: that is what is being done.
+fn without_advice(message: String) -> String {
+    match message.split_once("; fetch the object again") {
+        Some((wrong, rest)) => format!("{wrong}{rest}"),
+        None => message,
+    }
+}
+
 /// Whether two files are the same; one that is not there is not.
 fn same_bytes(old: &Path, new: &Path) -> Result<bool> {
     let read = |path: &Path| fs::read(path).map_err(|error| Error::io(error, path));
@@ -386,7 +395,8 @@ fn same_bytes(old: &Path, new: &Path) -> Result<bool> {
 /// The first line of the second of two texts that the first one does not have there.
 fn first_difference(old: &Path, new: &Path) -> String {
     let [old, new] = [old, new].map(|path| fs::read_to_string(path).unwrap_or_default());
-    let line = old.lines().zip(new.lines()).find(|(old, new)| old != new).map_or("", |(_, new)| new.trim());
+    let line = old.lines().zip(new.lines()).find(|(old, new)| old != new).map_or("", |(_, new)| new);
+    let line = line.trim().trim_end_matches(',');
     line.chars().take(200).collect()
 }
 

@@ -16,6 +16,8 @@ pub struct Selection {
     ranges: Vec<Range<u64>>,
     /// How many cells lie in the ranges before each, and in all.
     starts: Vec<u64>,
+    /// That nothing passed the filter.
+    note: Option<String>,
 }
 
 impl Selection {
@@ -50,7 +52,9 @@ impl Selection {
             Some(*sum)
         });
         let starts = [0].into_iter().chain(sums).collect();
-        Ok(Selection { input, ranges: chosen, starts })
+        let none = filter.filter(|_| chosen.is_empty() && n > 0);
+        let note = none.map(|filter| format!("no cell of {} passes the filter {filter}", input.path().display()));
+        Ok(Selection { input, ranges: chosen, starts, note })
     }
 }
 
@@ -112,7 +116,13 @@ impl Input for Selection {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.input.notes()
+        let mut notes = self.input.notes();
+        notes.extend(self.note.clone());
+        notes
+    }
+
+    fn reorders(&self) -> bool {
+        self.input.reorders()
     }
 
     fn rows(&mut self, cells: Range<u64>, memory: usize, visit: &mut dyn FnMut(RowBlock) -> Result<()>) -> Result<()> {

@@ -25,6 +25,9 @@ use table::Budget;
 /// How every HDF5 file begins that has no user block in front.
 const MAGIC: &[u8; 8] = b"\x89HDF\r\n\x1a\n";
 
+/// Members of a group that a note names, at most.
+const MEMBERS: usize = 5;
+
 /// Bytes that a row of a table takes beside its values.
 const BYTES_PER_ROW: usize = 48;
 
@@ -100,11 +103,41 @@ impl Hdf5 {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         let root = self.container.root(options.memory)?;
-        match self.kind {
-            Kind::H5ad => h5ad::open(&root, slot, options),
-            Kind::TenX | Kind::TenXGenomes => tenx::open(&root, slot, options),
-            Kind::Loom => loom::open(&root, slot, options),
+        let (mut opened, others): (_, &[&str]) = match self.kind {
+            Kind::H5ad => (h5ad::open(&root, slot, options)?, &["obsm", "varm", "obsp", "varp", "uns"]),
+            Kind::TenX | Kind::TenXGenomes => (tenx::open(&root, slot, options)?, &[]),
+            Kind::Loom => (loom::open(&root, slot, options)?, &["col_graphs", "row_graphs"]),
+        };
+        opened.notes.extend(self.not_converted(&root, slot, others));
+        Ok(opened)
+    }
+
+    /// What the file holds beside a matrix and its tables: other matrices, and what is in some groups.
+    fn not_converted(&self, root: &Folder, slot: &str, groups: &[&str]) -> Option<String> {
+        let mut found: Vec<String> = self.slots.iter().filter(|other| *other != slot).cloned().collect();
+        for group in groups {
+            match root.folder(group).and_then(|folder| folder.map(|folder| folder.names()).transpose()) {
+                Ok(Some((folders, arrays))) => {
+                    let mut names = [folders, arrays].concat();
+                    // Old files have the categories of columns there, which are converted.
+                    names.retain(|name| !(*group == "uns" && name.ends_with("_categories")));
+                    names.sort();
+                    let more = names.len().saturating_sub(MEMBERS);
+                    names.truncate(MEMBERS);
+                    if more > 0 {
+                        names.push(format!("{more} more"));
+                    }
+                    if !names.is_empty() {
+                        found.push(format!("{group} ({})", names.join(", ")));
+                    }
+                }
+                Ok(None) => found.extend(matches!(root.array(group), Ok(Some(_))).then(|| (*group).to_owned())),
+                // It need not be readable to be left out.
+                Err(_) => found.push((*group).to_owned()),
+            }
         }
+        let path = self.container.path.display();
+        (!found.is_empty()).then(|| format!("of {path} {slot} is converted, not {}", found.join(", ")))
     }
 }
 

@@ -85,6 +85,13 @@ pub fn trials(root: &Path) -> Vec<Trial> {
         let path = inputs.join("tenx_v3_antibody.h5");
         move || features(&path)
     }));
+    let new = ["obsm (array, df, sparse)", "varm (array, df, sparse)", "obsp (array, sparse)", "uns (O_recarray)"];
+    let new = [&["X is converted, not raw/X, layers/array, layers/sparse"][..], &new].concat();
+    let old = vec!["X is converted, not ", "obsm, varm, ", "uns (bulk_labels_colors, louvain"];
+    for (file, words) in [("v0.7.0_adata.h5ad", new), ("v0.5.0_adata.h5ad", old)] {
+        let path = data.join("anndata").join(file);
+        trials.push(Trial::test(format!("what is not converted of {file}"), move || not_converted(&path, &words)));
+    }
     trials.push(Trial::test("cut files", move || cut(&inputs)));
     trials
 }
@@ -155,6 +162,17 @@ fn refused(path: &Path, slot: &str, words: &[&str]) -> Result<(), Failed> {
                 ref missing => Err(format!("{missing:?} not in: {message}").into()),
             }
         }
+    }
+}
+
+/// One note names what else a file holds.
+fn not_converted(path: &Path, words: &[&str]) -> Result<(), Failed> {
+    let scratch = tempfile::tempdir()?;
+    let notes = open(path, "X", 1 << 30, scratch.path())?.notes();
+    same("notes", &notes.len(), &1)?;
+    match words.iter().filter(|word| !notes[0].contains(*word)).collect::<Vec<_>>()[..] {
+        [] => Ok(()),
+        ref missing => Err(format!("{missing:?} not in: {}", notes[0]).into()),
     }
 }
 

@@ -280,6 +280,7 @@ def plain(names, **columns):
 
 cells = plain([f"AAAC-{i}" for i in range(n)])
 genes = plain(names, gene_ids=ids, feature_types=types, genome=["GRCh38"] * 30)
+cells["index_name"] = "barcode"
 entry("ranger9.h5", "matrix", m, obs=cells, var=genes, notes=["25 of type", "5 of type"])
 some = plain(names[25:], gene_ids=ids[25:], feature_types=types[25:], genome=["GRCh38"] * 5)
 entry("ranger9.h5", "matrix[feature_type=Antibody Capture]", m[:, 25:], obs=cells, var=some, notes=["25 features"])
