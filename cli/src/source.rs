@@ -73,6 +73,7 @@ impl Found {
     pub fn at(path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
         if path != Path::new(STDIO) && path.is_dir() {
             return match stated.format {
+                None if is_input(path) => Err(to_convert(path)),
                 None | Some(Format::Deltacel) => Ok(Found::Dataset),
                 Some(other) => Err(not_yet(path, other)),
             };
@@ -86,6 +87,12 @@ impl Found {
             Some(Format::Deltacel) if reader.bytes != MAGIC => Ok(Found::Tile(reader.bytes)),
             Some(Format::Deltacel) => reader.read_all().map(Found::Tile).map_err(fault),
             Some(other) => Err(not_yet(path, other)),
+            None if path != Path::new(STDIO)
+                && !reader.bytes.is_empty()
+                && (is_input(path) || reader.bytes.starts_with(HDF5)) =>
+            {
+                Err(to_convert(path))
+            }
             None => {
                 let error = Error::new(ErrorKind::Unsupported(Unsupported::Content), Part::Object);
                 Err(fault(if reader.bytes.is_empty() { error.caused_by("it is empty") } else { error }))
@@ -155,6 +162,26 @@ impl Source {
             Source::Dataset(_, dataset) => Some(dataset),
         }
     }
+}
+
+/// What files of HDF5 start with.
+const HDF5: &[u8] = b"\x89HDF";
+
+/// Whether it is counts of another kind by its name, or by what lies in it.
+fn is_input(path: &Path) -> bool {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    if path.is_dir() {
+        let has = |name: &str| path.join(name).exists();
+        let known = ["matrix.mtx", "matrix.mtx.gz", ".zgroup", "zarr.json"];
+        return !has("manifest.json") && known.into_iter().any(has);
+    }
+    [".h5ad", ".h5", ".hdf5", ".loom", ".mtx", ".mtx.gz"].iter().any(|end| name.ends_with(end))
+}
+
+fn to_convert(path: &Path) -> Fault {
+    let message =
+        format!("holds counts of another kind: `tilekern convert {} OUT` first, then name OUT", path.display());
+    Fault::new("unsupported", path, message)
 }
 
 fn not_yet(path: &Path, format: Format) -> Fault {

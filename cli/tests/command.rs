@@ -451,3 +451,22 @@ fn advice_for_missing_files() {
         assert!(run.code == Some(1) && run.stderr.trim_end().ends_with(advice), "{run:?}");
     }
 }
+
+/// Inputs of a conversion are not told to be unknown.
+#[test]
+fn counts_of_other_kinds_are_to_be_converted() {
+    let folder = tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    std::fs::write(at("a.h5ad"), b"\x89HDF\r\n\x1a\n").unwrap();
+    std::fs::write(at("b.bin"), b"\x89HDF\r\n\x1a\n").unwrap();
+    std::fs::write(at("c.mtx"), b"%%MatrixMarket").unwrap();
+    std::fs::create_dir(at("d")).unwrap();
+    std::fs::write(at("d/matrix.mtx.gz"), b"x").unwrap();
+    for name in ["a.h5ad", "b.bin", "c.mtx", "d"] {
+        for verb in ["info", "decode", "verify"] {
+            let run = tilekern([verb, &at(name)]);
+            let told = format!("`tilekern convert {} OUT` first", at(name));
+            assert!(run.code == Some(1) && (run.stderr.contains(&told) || run.stdout.contains(&told)), "{run:?}");
+        }
+    }
+}
