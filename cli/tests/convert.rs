@@ -136,6 +136,25 @@ fn names_of_cells_are_one_column() {
     }
 }
 
+/// The same relative name in another folder is another input.
+#[test]
+fn resume_tells_folders_apart() {
+    let temp = tempdir().unwrap();
+    let out = temp.path().join("out");
+    let run = |name: &str| {
+        let mut command = command();
+        command.args(["convert", "x", out.to_str().unwrap(), "--resume"]);
+        command.current_dir(temp.path().join(name)).output().unwrap()
+    };
+    for (name, cells) in [("d1", 30), ("d2", 40)] {
+        folder(&temp.path().join(name).join("x"), cells, 50, 5);
+    }
+    assert!(run("d1").status.success() && run("d1").status.success());
+    let second = run("d2");
+    assert_eq!(second.status.code(), Some(1), "{second:?}");
+    assert!(String::from_utf8(second.stderr).unwrap().contains("exists already"));
+}
+
 #[test]
 fn the_usage_of_repair_can_be_followed() {
     let help = tilekern(["repair", "--help"]).stdout;

@@ -226,6 +226,43 @@ fn a_conversion_that_was_complete_is_told_to_be() {
     }
 }
 
+/// A finished dataset is that of the inputs as they are now, or `resume` refuses it.
+#[test]
+fn a_complete_conversion_of_what_has_changed_is_refused() {
+    let folder = tempdir().unwrap();
+    let [input, list, out] = ["in", "list", "out"].map(|name| folder.path().join(name));
+    let order = |reversed: bool| {
+        let genes: Vec<usize> = if reversed { (0..30).rev().collect() } else { (0..30).collect() };
+        fs::write(&list, genes.iter().map(|n| format!("name{n}\n")).collect::<String>()).unwrap();
+    };
+    order(false);
+    Matrix::random(50, 30, 5, 9).write_plain(&input);
+    let gene_order = GeneOrder::File(list.clone());
+    let options = Options { resume: true, gene_order, matrix: Some("matrix".to_owned()), ..small() };
+    let refused = |what: &str, options: &Options| {
+        let before = files(&out);
+        let error = run(&[&input], &out, options).err().unwrap_or_else(|| panic!("{what} was taken"));
+        assert!(error.to_string().contains("exists already, but not of these inputs and options"), "{what}: {error}");
+        assert!(files(&out) == before, "{what}");
+    };
+    let again = || {
+        fs::remove_dir_all(&out).unwrap_or_default();
+        run(&[&input], &out, &options).unwrap();
+        assert!(run(&[&input], &out, &options).unwrap().notes.iter().any(|note| note.contains("complete already")));
+    };
+    again();
+    refused("another choice of a matrix", &Options { matrix: None, ..options.clone() });
+    Matrix::random(50, 30, 5, 10).write_plain(&input);
+    refused("another input", &options);
+    again();
+    order(true);
+    refused("another list", &options);
+    again();
+    // Written anew with the same bytes: nothing tells that it is the same.
+    order(true);
+    refused("a newer list", &options);
+}
+
 #[test]
 fn genes_of_several_inputs_must_be_the_same_or_are_matched() {
     let folder = tempdir().unwrap();

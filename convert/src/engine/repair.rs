@@ -101,7 +101,7 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
     let task = Task { root: &root, output, dataset: &dataset, record: &record, bad: &bad };
     let sources = open_all(inputs)?;
     let stage = Stage::open(working, whole.index, true, &journal)?;
-    let result = Conversion::open(inputs, sources, Some(&record.inputs), &conversion_options, whole, &stage, progress)
+    let result = Conversion::open(inputs, sources, Some(&record), &conversion_options, whole, &stage, progress)
         .and_then(|mut conversion| task.run(&mut conversion, options.dry_run));
     match result {
         Ok(repaired) => {
