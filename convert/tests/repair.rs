@@ -90,6 +90,20 @@ fn every_file_damaged_in_turn() {
     fs::write(left.join("journal.json"), "{}").unwrap();
     assert_eq!(case.repair().unwrap(), Repaired::default());
     assert!(!left.exists());
+    // What is not of a repair stays, whatever it is called.
+    for (name, text, other) in [
+        ("journal.json", "{}", None),
+        ("journal.json", "not JSON", None),
+        ("journal.json", r#"{"tilekern": "0.1.0"}"#, Some("thesis.tex")),
+    ] {
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join(name), text).unwrap();
+        other.iter().for_each(|other| fs::write(left.join(other), "text").unwrap());
+        let before = files(&left);
+        assert_eq!(case.repair().unwrap(), Repaired::default());
+        assert!(files(&left) == before, "{text}, {other:?}");
+        fs::remove_dir_all(&left).unwrap();
+    }
     for name in names(&case.sound).iter().filter(|name| *name != "manifest.json") {
         let (path, bytes) = (case.out.join(name), &case.sound[Path::new(name)]);
         fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
