@@ -93,6 +93,22 @@ fn a_comment_says_that_rows_are_cells() {
 }
 
 #[test]
+fn a_name_of_a_gene_with_a_line_break_is_told_at_once() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let matrix = Matrix { n_genes: 2, rows: vec![vec![(0, 1), (1, 2)]] };
+    let genes = ["a\tx".to_owned(), "b\ty\rz".to_owned()];
+    matrix.write(&input, &matrix.lines(), &genes, &["cell".to_owned()]);
+    // The first pass is not begun.
+    let stop = StopAfter(AtomicU64::new(0));
+    let error = convert(std::slice::from_ref(&input), &out, &small(), Step::Whole, &stop).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(r#"gene 1 is called "y\rz""#) && text.contains("rename it in the input"), "{text}");
+    assert_eq!((error.path(), error.part()), (Some(&*input), Some("genes")));
+    assert!(!out.exists() && !folder.path().join("out.partial").exists());
+}
+
+#[test]
 fn names_that_are_there_twice_are_kept() {
     let folder = tempdir().unwrap();
     let (input, out) = (folder.path().join("in"), folder.path().join("out"));
