@@ -262,11 +262,14 @@ fn sync_parent(path: &Path) {
     }
 }
 
-/// Moves a file over another one, or to where there is none: at once, on one file system or across two.
+/// Moves a file over another one or an empty directory, or to where there is nothing: at once, on one file system or across two.
 pub fn place(from: &Path, to: &Path) -> Result<()> {
     let fault = |error| Error::io(error, to);
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(fault)?;
+    }
+    if to.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        fs::remove_dir(to).map_err(fault)?;
     }
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
