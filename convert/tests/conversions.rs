@@ -204,6 +204,16 @@ fn some_cells_of_an_input() {
     let summary = run(&[&input], &none, &Options { filter, ..small() }).unwrap();
     assert_eq!(summary.n_cells, 0);
     assert!(summary.notes.iter().any(|note| note.contains("passes the filter barcode == 'none'")), "{summary:?}");
+    // Nor are categories lost where no cell has one of them.
+    let (several, part) = (folder.path().join("several"), folder.path().join("part"));
+    run(&[&input, &input], &several, &small()).unwrap();
+    let schema = |filter: &str| {
+        run(&[&several], &part, &Options { filter: Some(filter.to_owned()), ..small() }).unwrap();
+        let schema = fs::read_to_string(part.join("obs/schema.json")).unwrap();
+        fs::remove_dir_all(&part).unwrap();
+        schema
+    };
+    assert_eq!(schema("barcode == 'none'"), schema("barcode == 'cell5'"));
     for (ranges, why) in
         [(vec![5..9, 8..10], "8..10 starts before the end"), (vec![0..1, 99..101], "99..101 is not within")]
     {
