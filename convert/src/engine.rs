@@ -186,14 +186,16 @@ pub fn convert(
     progress: &dyn Progress,
 ) -> Result<Summary> {
     check(inputs, options, step)?;
+    check_apart(inputs, output)?;
     if output.symlink_metadata().is_ok() {
-        if options.resume
-            && step == Step::Whole
-            && let Some(summary) = finished(inputs, output, options)?
-        {
-            return Ok(summary);
+        let mut message = "exists already; choose another name or remove it";
+        if options.resume && step == Step::Whole {
+            if let Some(summary) = finished(inputs, output, options)? {
+                return Ok(summary);
+            }
+            message = "exists already, but not of these inputs and options as they are now; choose another name or \
+                       remove it";
         }
-        let message = "exists already; choose another name or remove it";
         return Err(Error::new(ErrorKind::Unsupported, message).in_path(output));
     }
     let shard = match step {
@@ -251,10 +253,13 @@ fn finished(inputs: &[PathBuf], output: &Path, options: &Options) -> Result<Opti
         return Ok(None);
     };
     let manifest = dataset.manifest();
-    let paths = inputs.iter().map(|path| path.to_string_lossy()).eq(record.inputs.iter().map(|input| &*input.path));
-    let matrix = record.inputs.iter().all(|input| options.matrix.as_ref().is_none_or(|matrix| *matrix == input.matrix));
-    let same = Record::of(options, &record.inputs, record.changes) == record;
-    if !(paths && matrix && same && manifest.tile_size() == options.tile_size) {
+    // What only the conversion itself found out is taken as it is.
+    let now = |(path, input): (&PathBuf, &RecordedInput)| {
+        Ok(RecordedInput { path: path.to_string_lossy().into_owned(), state: state(path)?, ..input.clone() })
+    };
+    let now = inputs.iter().zip(&record.inputs).map(now).collect::<Result<Vec<_>>>()?;
+    let same = Record::of(options, now, list_state(options)?, record.changes) == record;
+    if !(same && inputs.len() == record.inputs.len() && manifest.tile_size() == options.tile_size) {
         return Ok(None);
     }
     let root = Stage::path_for(output);
@@ -293,14 +298,22 @@ fn check(inputs: &[PathBuf], options: &Options, step: Step) -> Result<()> {
     }
 }
 
+/// Refuses an output within a folder that is read: it would change the input, and be taken for a part of it.
+fn check_apart(inputs: &[PathBuf], output: &Path) -> Result<()> {
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A folder that is not there, and an input, are told later.
+    let Ok(parent) = fs::canonicalize(parent) else { return Ok(()) };
+    let around = |input: &&PathBuf| fs::canonicalize(input).is_ok_and(|input| parent.starts_with(input));
+    inputs.iter().find(around).map_or(Ok(()), |input| {
+        let message = format!("lies within the input {}; choose a place outside it", input.display());
+        Err(Error::new(ErrorKind::Unsupported, message).in_path(output))
+    })
+}
+
 /// What decides the result, as text of one line each.
 fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> {
     let inputs = inputs.iter().map(|path| Ok(json!({"path": path.to_string_lossy(), "state": state(path)?})));
     let Options { tile_size, profile, chunks, gene_order, obs, matrix, feature_type, cells, filter, .. } = options;
-    let order = match gene_order {
-        GeneOrder::File(path) => Some(state(path)?),
-        _ => None,
-    };
     let value = json!({
         "tilekern": env!("CARGO_PKG_VERSION"),
         "inputs": inputs.collect::<Result<Vec<_>>>()?,
@@ -309,7 +322,7 @@ fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> 
         "profile": profile.to_string(),
         "chunks": format!("{chunks:?}"),
         "gene_order": format!("{gene_order:?}"),
-        "gene_order_file": order,
+        "gene_order_file": list_state(options)?,
         "obs": obs,
         "obs_tiles_per_file": options.obs_tiles_per_file,
         "matrix": matrix,
@@ -321,6 +334,14 @@ fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> 
         "match_genes": format!("{:?}", options.match_genes),
     });
     Ok(serde_json::to_string_pretty(&value).unwrap_or_default())
+}
+
+/// The state of the list of genes, if the options name one.
+fn list_state(options: &Options) -> Result<Option<String>> {
+    match &options.gene_order {
+        GeneOrder::File(path) => state(path).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Size and time of a file, or of all files below a folder: what changes when they do.
@@ -372,6 +393,8 @@ struct Conversion<'a> {
     options: &'a Options,
     /// What the dataset says of each input.
     record: Vec<RecordedInput>,
+    /// What it says of the list of genes.
+    list: Option<String>,
     shard: Shard,
     stage: &'a Stage,
     progress: &'a dyn Progress,
@@ -384,11 +407,11 @@ struct Conversion<'a> {
 }
 
 impl<'a> Conversion<'a> {
-    /// Opens the inputs; `before` is what a dataset that was made of them says of each.
+    /// Opens the inputs; `before` is what a dataset that was made of them says of them.
     fn open(
         paths: &[PathBuf],
         sources: Vec<Box<dyn Source>>,
-        before: Option<&[RecordedInput]>,
+        before: Option<&Record>,
         options: &'a Options,
         shard: Shard,
         stage: &'a Stage,
@@ -397,16 +420,22 @@ impl<'a> Conversion<'a> {
         let (mut inputs, mut starts) = (Vec::new(), vec![0]);
         let mut record = Vec::new();
         let mut n_cells = 0_u64;
+        let list = before.map_or_else(|| list_state(options), |before| Ok(before.options.list.clone()))?;
         for (n, (path, source)) in paths.iter().zip(&sources).enumerate() {
-            let before = before.and_then(|before| before.get(n));
+            let before = before.and_then(|before| before.inputs.get(n));
             let input_options = input_options(options, stage, n);
             let matrix = before.map(|input| input.matrix.as_str()).or(options.matrix.as_deref());
             let mut input = choose(&**source, path, matrix, &input_options).map_err(|error| error.in_path(path))?;
             if options.cells.is_some() || options.filter.is_some() {
                 input = Box::new(Selection::of(input, options.cells.as_deref(), options.filter.as_deref())?);
             }
+            let (given, state) = match before {
+                Some(input) => (input.path.clone(), input.state.clone()),
+                None => (path.to_string_lossy().into_owned(), state(path)?),
+            };
             record.push(RecordedInput {
-                path: before.map_or_else(|| path.to_string_lossy().into_owned(), |input| input.path.clone()),
+                path: given,
+                state,
                 matrix: input.slot().to_owned(),
                 n_cells: input.n_cells(),
             });
@@ -418,7 +447,7 @@ impl<'a> Conversion<'a> {
         }
         let genes = Genes::of(&mut inputs, options.match_genes)?;
         let notes = genes.notes.clone();
-        Ok(Conversion { options, record, shard, stage, progress, sources, inputs, starts, genes, notes })
+        Ok(Conversion { options, record, list, shard, stage, progress, sources, inputs, starts, genes, notes })
     }
 
     fn run(&mut self, step: Step, output: &Path) -> Result<Summary> {
@@ -688,13 +717,15 @@ impl<'a> Conversion<'a> {
         let folder = self.stage.dataset()?;
         let missing: Vec<_> = (0..self.n_tiles()).filter(|&tile| !self.stage.tile(tile).is_file()).collect();
         if let Some(first) = missing.first() {
+            let tiles = if missing.len() == 1 { "tile is" } else { "tiles are" };
             let message =
-                format!("{} tiles are missing, the first is {first}; run the parts that lack them", missing.len());
+                format!("{} {tiles} missing, the first is {first}; run the parts that lack them", missing.len());
             return Err(Error::new(ErrorKind::Missing, message).in_path(output));
         }
         let tables = if self.options.obs { self.obs()? } else { None };
         let var = table::take(&self.genes.var, &plan.order)?;
-        let metadata = json!({ "converted": Record::of(self.options, &self.record, plan.changes) });
+        let metadata =
+            json!({ "converted": Record::of(self.options, self.record.clone(), self.list.clone(), plan.changes) });
         let order: Vec<i32> = plan.order.iter().map(|&gene| i32::try_from(gene).unwrap_or(i32::MAX)).collect();
         let mut builder = Writer::builder(u32::try_from(plan.order.len()).unwrap_or(u32::MAX))
             .tile_size(self.options.tile_size)

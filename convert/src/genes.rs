@@ -139,6 +139,13 @@ fn var(input: &mut dyn Input) -> Result<RecordBatch> {
         let message = format!("the table has {} rows for {} genes", table.num_rows(), input.n_genes());
         return Err(place(Error::new(ErrorKind::Inconsistent, message), &path));
     }
+    let names = names(&table).map_err(|error| place(error, &path))?;
+    if let Some(gene) = names.iter().position(|name| name.contains(['\n', '\r'])) {
+        let name = &names[gene];
+        let message = format!("gene {gene} is called {name:?}, with a line break, which a list of names cannot hold");
+        let advice = "rename it in the input";
+        return Err(place(Error::new(ErrorKind::Unsupported, message).hint(advice), &path));
+    }
     Ok(table)
 }
 

@@ -91,10 +91,12 @@ impl Stage {
         Ok(stage)
     }
 
-    /// What a process that was killed left, if there is anything; whatever it was about.
+    /// What a process that was killed left, if there is anything; whatever it was about. What something else left is not
+    /// touched.
     pub fn left(root: PathBuf, part: u32) -> Result<Option<Stage>> {
         let path = root.join(JOURNAL);
         match fs::read_to_string(&path) {
+            Ok(journal) if !is_ours(&root, &journal) => Ok(None),
             Ok(journal) => Stage::open(root, part, true, &journal).map(Some),
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
             Err(error) => Err(Error::io(error, path)),
@@ -239,6 +241,19 @@ impl Stage {
     }
 }
 
+/// Whether a directory is one of a [`Stage`], by its journal and the names in it.
+fn is_ours(root: &Path, journal: &str) -> bool {
+    let journal = serde_json::from_str::<serde_json::Value>(journal);
+    let known = |name: &str| {
+        ["tiles", "scratch", "cells", "dataset"].contains(&name)
+            || ["lock-", "counts-", JOURNAL].iter().any(|start| name.starts_with(start))
+    };
+    journal.is_ok_and(|journal| journal.get("tilekern").is_some())
+        && fs::read_dir(root).is_ok_and(|mut entries| {
+            entries.all(|entry| entry.is_ok_and(|entry| known(&entry.file_name().to_string_lossy())))
+        })
+}
+
 /// Makes a name survive a power cut. Not every file system can; what has the name is safe.
 fn sync_parent(path: &Path) {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -247,11 +262,14 @@ fn sync_parent(path: &Path) {
     }
 }
 
-/// Moves a file over another one, or to where there is none: at once, on one file system or across two.
+/// Moves a file over another one or an empty directory, or to where there is nothing: at once, on one file system or across two.
 pub fn place(from: &Path, to: &Path) -> Result<()> {
     let fault = |error| Error::io(error, to);
     if let Some(parent) = to.parent() {
         fs::create_dir_all(parent).map_err(fault)?;
+    }
+    if to.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        fs::remove_dir(to).map_err(fault)?;
     }
     match fs::rename(from, to) {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {

@@ -93,6 +93,22 @@ fn a_comment_says_that_rows_are_cells() {
 }
 
 #[test]
+fn a_name_of_a_gene_with_a_line_break_is_told_at_once() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    let matrix = Matrix { n_genes: 2, rows: vec![vec![(0, 1), (1, 2)]] };
+    let genes = ["a\tx".to_owned(), "b\ty\rz".to_owned()];
+    matrix.write(&input, &matrix.lines(), &genes, &["cell".to_owned()]);
+    // The first pass is not begun.
+    let stop = StopAfter(AtomicU64::new(0));
+    let error = convert(std::slice::from_ref(&input), &out, &small(), Step::Whole, &stop).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(r#"gene 1 is called "y\rz""#) && text.contains("rename it in the input"), "{text}");
+    assert_eq!((error.path(), error.part()), (Some(&*input), Some("genes")));
+    assert!(!out.exists() && !folder.path().join("out.partial").exists());
+}
+
+#[test]
 fn names_that_are_there_twice_are_kept() {
     let folder = tempdir().unwrap();
     let (input, out) = (folder.path().join("in"), folder.path().join("out"));
@@ -119,6 +135,24 @@ fn names_that_are_there_twice_are_kept() {
     let none = Options { feature_type: Some("CRISPR".to_owned()), ..small() };
     let error = run(&[&input], &out, &none).unwrap_err();
     assert!(error.to_string().contains(r#"["Antibody Capture", "Gene Expression"]"#), "{error}");
+}
+
+/// A dataset within its own input would be read as a part of it when the conversion goes on.
+#[test]
+fn an_output_within_an_input_is_refused() {
+    let folder = tempdir().unwrap();
+    let (input, other) = (folder.path().join("in"), folder.path().join("in-too"));
+    let dataset = folder.path().join("dataset");
+    Matrix::random(50, 30, 5, 9).write_plain(&input);
+    run(&[&input], &dataset, &small()).unwrap();
+    let before = files(&dataset);
+    for out in [dataset.join("sub"), dataset.join("tiles/../tiles/sub"), input.join("sub")] {
+        let error = run(&[&dataset, &input], &out, &small()).unwrap_err();
+        assert!(error.to_string().contains("lies within the input"), "{error}");
+        assert!(files(&dataset) == before && !out.exists());
+    }
+    // The same beginning of the name is no folder.
+    run(&[&input], &other, &small()).unwrap();
 }
 
 #[test]
@@ -188,6 +222,16 @@ fn some_cells_of_an_input() {
     let summary = run(&[&input], &none, &Options { filter, ..small() }).unwrap();
     assert_eq!(summary.n_cells, 0);
     assert!(summary.notes.iter().any(|note| note.contains("passes the filter barcode == 'none'")), "{summary:?}");
+    // Nor are categories lost where no cell has one of them.
+    let (several, part) = (folder.path().join("several"), folder.path().join("part"));
+    run(&[&input, &input], &several, &small()).unwrap();
+    let schema = |filter: &str| {
+        run(&[&several], &part, &Options { filter: Some(filter.to_owned()), ..small() }).unwrap();
+        let schema = fs::read_to_string(part.join("obs/schema.json")).unwrap();
+        fs::remove_dir_all(&part).unwrap();
+        schema
+    };
+    assert_eq!(schema("barcode == 'none'"), schema("barcode == 'cell5'"));
     for (ranges, why) in
         [(vec![5..9, 8..10], "8..10 starts before the end"), (vec![0..1, 99..101], "99..101 is not within")]
     {
@@ -224,6 +268,43 @@ fn a_conversion_that_was_complete_is_told_to_be() {
         let error = run(&[&input], &out, &other).unwrap_err();
         assert!(error.to_string().contains("exists already"), "{error}");
     }
+}
+
+/// A finished dataset is that of the inputs as they are now, or `resume` refuses it.
+#[test]
+fn a_complete_conversion_of_what_has_changed_is_refused() {
+    let folder = tempdir().unwrap();
+    let [input, list, out] = ["in", "list", "out"].map(|name| folder.path().join(name));
+    let order = |reversed: bool| {
+        let genes: Vec<usize> = if reversed { (0..30).rev().collect() } else { (0..30).collect() };
+        fs::write(&list, genes.iter().map(|n| format!("name{n}\n")).collect::<String>()).unwrap();
+    };
+    order(false);
+    Matrix::random(50, 30, 5, 9).write_plain(&input);
+    let gene_order = GeneOrder::File(list.clone());
+    let options = Options { resume: true, gene_order, matrix: Some("matrix".to_owned()), ..small() };
+    let refused = |what: &str, options: &Options| {
+        let before = files(&out);
+        let error = run(&[&input], &out, options).err().unwrap_or_else(|| panic!("{what} was taken"));
+        assert!(error.to_string().contains("exists already, but not of these inputs and options"), "{what}: {error}");
+        assert!(files(&out) == before, "{what}");
+    };
+    let again = || {
+        fs::remove_dir_all(&out).unwrap_or_default();
+        run(&[&input], &out, &options).unwrap();
+        assert!(run(&[&input], &out, &options).unwrap().notes.iter().any(|note| note.contains("complete already")));
+    };
+    again();
+    refused("another choice of a matrix", &Options { matrix: None, ..options.clone() });
+    Matrix::random(50, 30, 5, 10).write_plain(&input);
+    refused("another input", &options);
+    again();
+    order(true);
+    refused("another list", &options);
+    again();
+    // Written anew with the same bytes: nothing tells that it is the same.
+    order(true);
+    refused("a newer list", &options);
 }
 
 #[test]
@@ -295,8 +376,11 @@ fn parts_and_their_merger_equal_the_whole() {
             let out = folder.path().join("out");
             let shards = || (0..count).map(|index| Shard { index, count });
             let step = |step| convert(&paths, &out, &options, step, &());
-            let error = step(Step::Tiles(Shard { index: 0, count })).unwrap_err();
-            assert!(error.to_string().contains("not counted yet: 0/"), "{error}");
+            for first in [Step::Tiles(Shard { index: 0, count }), Step::Merge(count)] {
+                let error = step(first).unwrap_err();
+                assert!(error.to_string().contains("not counted yet: 0/"), "{error}");
+                assert!(!folder.path().join("out.partial").exists(), "{first:?}");
+            }
             // In any order.
             let counted: u64 = shards().rev().map(|shard| step(Step::Count(shard)).unwrap().n_cells).sum();
             assert_eq!(counted, 105);
@@ -305,6 +389,12 @@ fn parts_and_their_merger_equal_the_whole() {
             let tiles: u64 = shards().rev().map(|shard| step(Step::Tiles(shard)).unwrap().n_tiles).sum();
             assert_eq!(tiles, 7);
             assert!(!out.exists());
+            let tile = folder.path().join("out.partial/tiles/tile_000003.dct");
+            let bytes = fs::read(&tile).unwrap();
+            fs::remove_file(&tile).unwrap();
+            let error = step(Step::Merge(count)).unwrap_err();
+            assert!(error.to_string().contains("1 tile is missing, the first is 3"), "{error}");
+            fs::write(&tile, bytes).unwrap();
             let summary = step(Step::Merge(count)).unwrap();
             assert_eq!((summary.n_cells, summary.complete), (105, true));
             assert!(files(&out) == files(&whole), "{shuffle:?} {count}");

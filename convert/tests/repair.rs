@@ -87,9 +87,23 @@ fn every_file_damaged_in_turn() {
     // What a repair left that was killed behind its last step is removed by the next one.
     let left = case.folder.path().join("out.repair");
     fs::create_dir(&left).unwrap();
-    fs::write(left.join("journal.json"), "{}").unwrap();
+    fs::write(left.join("journal.json"), r#"{"tilekern": "0.1.0"}"#).unwrap();
     assert_eq!(case.repair().unwrap(), Repaired::default());
     assert!(!left.exists());
+    // What is not of a repair stays, whatever it is called.
+    for (name, text, other) in [
+        ("journal.json", "{}", None),
+        ("journal.json", "not JSON", None),
+        ("journal.json", r#"{"tilekern": "0.1.0"}"#, Some("thesis.tex")),
+    ] {
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join(name), text).unwrap();
+        other.iter().for_each(|other| fs::write(left.join(other), "text").unwrap());
+        let before = files(&left);
+        assert_eq!(case.repair().unwrap(), Repaired::default());
+        assert!(files(&left) == before, "{text}, {other:?}");
+        fs::remove_dir_all(&left).unwrap();
+    }
     for name in names(&case.sound).iter().filter(|name| *name != "manifest.json") {
         let (path, bytes) = (case.out.join(name), &case.sound[Path::new(name)]);
         fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
@@ -154,6 +168,25 @@ fn several_files_at_once() {
     fs::remove_file(tile(3)).unwrap();
     case.check("beside a link", &["tiles/tile_000003.dct"]);
     assert!(tile(2).symlink_metadata().unwrap().is_symlink());
+}
+
+/// An empty directory in the place of a file is nothing; one with something in it is not removed unasked.
+#[test]
+fn directories_in_the_place_of_files() {
+    let case = Case::new(|_, _| {});
+    for name in ["tiles/tile_000001.dct", "gene_order.npy", "obs/schema.json", "var.parquet", "var_names.txt"] {
+        let path = case.out.join(name);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        let kept = path.join("mine");
+        fs::write(&kept, "text").unwrap();
+        let error = case.repair().unwrap_err();
+        assert_eq!(error.path().and_then(Path::file_name), path.file_name(), "{error}");
+        assert!(error.to_string().contains("move it away"), "{error}");
+        assert!(kept.exists() && !case.folder.path().join("out.repair").exists(), "{name}");
+        fs::remove_file(&kept).unwrap();
+        case.check(name, &[name]);
+    }
 }
 
 #[test]

@@ -29,6 +29,8 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedInput {
     pub path: String,
+    /// Its size and time, by which it is known again.
+    pub state: String,
     pub matrix: String,
     pub n_cells: u64,
 }
@@ -40,6 +42,9 @@ pub struct RecordedOptions {
     /// None where the number was left to the writer.
     chunks: Option<u32>,
     pub gene_order: Order,
+    /// Size and time of the list of genes, where they were ordered by one.
+    pub list: Option<String>,
+    matrix: Option<String>,
     obs: bool,
     obs_tiles_per_file: u64,
     feature_type: Option<String>,
@@ -81,10 +86,11 @@ impl Record {
         })
     }
 
-    pub fn of(options: &Options, inputs: &[RecordedInput], changes: Changes) -> Record {
+    /// That of a conversion with these options; `list` is the state of the list of genes.
+    pub fn of(options: &Options, inputs: Vec<RecordedInput>, list: Option<String>, changes: Changes) -> Record {
         Record {
             by: WRITER.to_owned(),
-            inputs: inputs.to_vec(),
+            inputs,
             changes,
             shuffle: options.shuffle,
             cells: options.cells.clone(),
@@ -100,6 +106,8 @@ impl Record {
                     GeneOrder::Source => Order::Source,
                     GeneOrder::File(_) | GeneOrder::Columns(_) => Order::File,
                 },
+                list,
+                matrix: options.matrix.clone(),
                 obs: options.obs,
                 obs_tiles_per_file: options.obs_tiles_per_file,
                 feature_type: options.feature_type.clone(),
@@ -130,6 +138,7 @@ impl Record {
                 Order::Source => GeneOrder::Source,
                 Order::Total | Order::File => GeneOrder::Total,
             },
+            matrix: found.matrix.clone(),
             obs: found.obs,
             obs_tiles_per_file: found.obs_tiles_per_file,
             feature_type: found.feature_type.clone(),

@@ -87,6 +87,10 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
         }
         return Ok(Repaired::default());
     }
+    if let Some(path) = bad.keys().map(|name| root.join(name)).find(|path| is_filled(path)) {
+        let message = "is a directory, where a file belongs, and holds something; move it away and repair again";
+        return Err(Error::new(ErrorKind::Unsupported, message).in_path(path));
+    }
     let record = Record::read(dataset.manifest()).map_err(|error| error.in_path(output))?;
     if inputs.len() != record.inputs.len() {
         let given: Vec<_> = record.inputs.iter().map(|input| input.path.as_str()).collect();
@@ -101,7 +105,7 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
     let task = Task { root: &root, output, dataset: &dataset, record: &record, bad: &bad };
     let sources = open_all(inputs)?;
     let stage = Stage::open(working, whole.index, true, &journal)?;
-    let result = Conversion::open(inputs, sources, Some(&record.inputs), &conversion_options, whole, &stage, progress)
+    let result = Conversion::open(inputs, sources, Some(&record), &conversion_options, whole, &stage, progress)
         .and_then(|mut conversion| task.run(&mut conversion, options.dry_run));
     match result {
         Ok(repaired) => {
@@ -383,13 +387,19 @@ fn without_advice(message: String) -> String {
     }
 }
 
-/// Whether two files are the same; one that is not there is not.
+/// Whether two files are the same; where there is no file, nothing is.
 fn same_bytes(old: &Path, new: &Path) -> Result<bool> {
     let read = |path: &Path| fs::read(path).map_err(|error| Error::io(error, path));
     match read(old) {
-        Err(error) if error.kind() == ErrorKind::Io && !old.exists() => Ok(false),
+        Err(error) if error.kind() == ErrorKind::Io && !old.is_file() => Ok(false),
         old => Ok(old? == read(new)?),
     }
+}
+
+/// Whether it is a directory with something in it, and not a link to one.
+fn is_filled(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+        && !fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The first line of the second of two texts that the first one does not have there.

@@ -103,6 +103,10 @@ impl Input for Selection {
 
     fn obs(&mut self) -> Result<RecordBatch> {
         let whole = self.input.obs()?;
+        if self.ranges.is_empty() {
+            // The kernel below would drop the categories.
+            return Ok(whole.slice(0, 0));
+        }
         let mut keep = vec![false; whole.num_rows()];
         let at = |cell: u64| usize::try_from(cell).unwrap_or(usize::MAX).min(keep.len());
         for range in self.ranges.iter().map(|range| at(range.start)..at(range.end)).collect::<Vec<_>>() {
