@@ -244,6 +244,16 @@ a.write_h5ad(os.path.join(folder, "tables_twice.h5ad"))
 notes = ['obs column "barcode" is left out', 'var column "gene_ids" is left out']
 entry("tables_twice.h5ad", "X", m, obs=table(a.obs[["n"]]), var=table(a.var[["n"]]), notes=notes)
 
+# Names with slashes.
+a = anndata.AnnData(sp.csr_matrix(m / 3.0), obs=frame(n, "cell"), var=frame(30, "gene"))
+a.obs["a/b"] = np.arange(n) * 2
+a.obs["a/kind/x"] = pd.Categorical(["u", "v"] * (n // 2))
+a.layers["some/sparse"], a.layers["some/more/dense"] = m, m.toarray()
+a.write_h5ad(os.path.join(folder, "slashes.h5ad"))
+for slot in ("layers/some/sparse", "layers/some/more/dense"):
+    entry("slashes.h5ad", slot, m, obs=table(a.obs), var=table(a.var))
+entry("slashes.h5ad", "X", refused=["not a count", "layers/some/sparse", "layers/some/more/dense"])
+
 # Layers and raw; which of them is meant.
 a = anndata.AnnData(sp.csr_matrix(m / 3.0), obs=obs[["n"]], var=var)
 a.layers["counts"] = m
