@@ -747,6 +747,34 @@ fn one_schema_for_several_inputs() {
 }
 
 #[test]
+fn names_of_columns_of_var_differ() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dataset");
+    let table = var(5);
+    let names = ["symbol", "id", "id", "total"].into_iter();
+    let fields = names.zip(table.schema_ref().fields()).map(|(name, field)| field.as_ref().clone().with_name(name));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    let twice = RecordBatch::try_new(schema.clone(), table.columns().to_vec()).unwrap();
+    let Err(error) = Writer::builder(5).var(twice.clone()).create(&path).map(drop) else { panic!("written") };
+    let found = (error.kind(), error.part(), error.value_index());
+    assert_eq!(found, (ErrorKind::Repeated { first: 1 }, Part::Option("var"), Some(2)), "{error}");
+    // Another writer's.
+    Writer::builder(5).var(var(5)).create(&path).unwrap().finish().unwrap();
+    let file = std::fs::File::create(path.join("var.parquet")).unwrap();
+    let mut writer = parquet::arrow::ArrowWriter::try_new(file, schema, None).unwrap();
+    writer.write(&twice).unwrap();
+    writer.close().unwrap();
+    let mut faults = Vec::new();
+    let _ = verify(&Directory::new(&path).unwrap(), &Decoder::new().unwrap(), |event| {
+        if let Event::Fault(fault) = event {
+            faults.push((fault.kind(), fault.part(), fault.value_index()));
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    assert_eq!(faults, [(ErrorKind::Repeated { first: 1 }, Part::File("var.parquet"), Some(2))]);
+}
+
+#[test]
 fn the_index_of_var_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let index = |metadata: &[(&str, &str)]| {

@@ -110,8 +110,20 @@ impl Folder {
         if self.name.is_empty() { name.to_owned() } else { format!("{}/{name}", self.name) }
     }
 
-    /// The member of that name.
+    /// The member of that name. Names with slashes are paths, as writers make them of names of columns and layers.
     pub fn get(&self, name: &str) -> Result<Option<Node>> {
+        let Some((groups, last)) = name.rsplit_once('/') else { return self.member(name) };
+        let mut folder = self.clone();
+        for group in groups.split('/') {
+            match folder.member(group)? {
+                Some(Node::Folder(inner)) => folder = inner,
+                _ => return Ok(None),
+            }
+        }
+        folder.member(last)
+    }
+
+    fn member(&self, name: &str) -> Result<Option<Node>> {
         let path = self.path_of(name);
         let parent = match &self.group {
             GroupOf::Hdf5(group) => group,

@@ -119,7 +119,7 @@ fn read_folder(
             Element::Other(what) => notes.push(what),
         }
     }
-    table.finish()
+    table.finish(&folder.name, notes)
 }
 
 /// What a member of a table is.
@@ -248,7 +248,7 @@ fn read_compound(
             }
         }
     }
-    table.ok_or_else(|| array.error(ErrorKind::Missing, "the table has no column"))?.finish()
+    table.ok_or_else(|| array.error(ErrorKind::Missing, "the table has no column"))?.finish(&array.name, notes)
 }
 
 /// One column of a compound dataset.

@@ -6,6 +6,9 @@ use super::frame::Frame;
 use super::matrix::Matrix;
 use crate::{Error, ErrorKind, InputOptions, Result};
 
+/// Groups that are searched for layers, at most: links can make a file a maze without an end.
+const MAX_GROUPS: usize = 1000;
+
 /// The names of its matrices.
 pub(super) fn slots(root: &Folder) -> Result<Vec<String>> {
     let mut slots = Vec::new();
@@ -16,8 +19,7 @@ pub(super) fn slots(root: &Folder) -> Result<Vec<String>> {
         slots.push("raw/X".to_owned());
     }
     if let Some(layers) = root.folder("layers")? {
-        let (folders, arrays) = layers.names()?;
-        let mut names = [folders, arrays].concat();
+        let mut names = layer_names(&layers)?;
         names.sort();
         slots.extend(names.iter().map(|name| format!("layers/{name}")));
     }
@@ -25,6 +27,30 @@ pub(super) fn slots(root: &Folder) -> Result<Vec<String>> {
         return Err(Error::new(ErrorKind::Missing, "it has no matrix: neither X nor raw/X nor layers"));
     }
     Ok(slots)
+}
+
+/// The names of layers. Those with a slash lie in groups that are no matrices themselves.
+fn layer_names(layers: &Folder) -> Result<Vec<String>> {
+    let (mut names, mut groups, mut searched) = (Vec::new(), vec![(String::new(), layers.clone())], 0);
+    while let Some((prefix, group)) = groups.pop() {
+        let (folders, arrays) = group.names()?;
+        names.extend(arrays.iter().map(|name| format!("{prefix}{name}")));
+        for name in folders {
+            let path = format!("{prefix}{name}");
+            searched += 1;
+            match group.folder(&name)? {
+                Some(inner) if searched <= MAX_GROUPS && is_plain(&inner)? => groups.push((format!("{path}/"), inner)),
+                _ => names.push(path),
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// Whether a group is of no encoding, and so only a part of a path.
+fn is_plain(folder: &Folder) -> Result<bool> {
+    let attributes = folder.attributes()?;
+    Ok(!["encoding-type", "h5sparse_format"].iter().any(|name| attributes.has(name)))
 }
 
 /// The matrix of `raw`, and the name of the table of its genes. anndata 0.6 and earlier had them at the top.

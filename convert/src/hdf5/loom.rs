@@ -78,7 +78,7 @@ fn table(
             None => notes.push(left_out(&folder.name, name, &array)),
         }
     }
-    table.finish()
+    table.finish(&folder.name, notes)
 }
 
 /// A list of values. Texts of fixed size, of loom 2 and earlier, are ASCII in which XML entities stand for the rest.

@@ -249,6 +249,8 @@ pub(super) struct Table {
     fields: Vec<Field>,
     columns: Vec<ArrayRef>,
     index_name: Option<String>,
+    /// What was done to columns whose name another one has.
+    notes: Vec<String>,
 }
 
 impl Table {
@@ -257,7 +259,7 @@ impl Table {
     /// # Errors
     /// Another length than `rows`.
     pub fn new(rows: u64, name: &str, index: &ArrayRef) -> Result<Table> {
-        let mut table = Table { rows, fields: Vec::new(), columns: Vec::new(), index_name: None };
+        let mut table = Table { rows, fields: Vec::new(), columns: Vec::new(), index_name: None, notes: Vec::new() };
         table.index_name = (name != "_index").then(|| name.to_owned());
         table.push(name, as_text(index)?)?;
         Ok(table)
@@ -271,18 +273,12 @@ impl Table {
         Table::new(rows, "_index", &numbers)
     }
 
-    /// Adds a column.
+    /// Adds a column. Where another one has its name, it is left out if it says the same, or else gets another name.
     ///
     /// # Errors
     /// Another length than the table's.
     pub fn push(&mut self, name: &str, values: ArrayRef) -> Result<()> {
-        if u64::try_from(values.len()) != Ok(self.rows) {
-            let message = format!("it has {} entries, where {} are needed", values.len(), self.rows);
-            return Err(Error::new(ErrorKind::Inconsistent, message).in_part(name));
-        }
-        self.fields.push(Field::new(name, values.data_type().clone(), values.is_nullable()));
-        self.columns.push(values);
-        Ok(())
+        self.push_field(name, values, false)
     }
 
     /// Adds a column of categories that have an order.
@@ -290,13 +286,38 @@ impl Table {
     /// # Errors
     /// As [`Table::push`].
     pub fn push_ordered(&mut self, name: &str, values: ArrayRef) -> Result<()> {
-        self.push(name, values)?;
-        let field = self.fields.pop();
-        self.fields.extend(field.map(|field| field.with_dict_is_ordered(true)));
+        self.push_field(name, values, true)
+    }
+
+    fn push_field(&mut self, name: &str, values: ArrayRef, ordered: bool) -> Result<()> {
+        if u64::try_from(values.len()) != Ok(self.rows) {
+            let message = format!("it has {} entries, where {} are needed", values.len(), self.rows);
+            return Err(Error::new(ErrorKind::Inconsistent, message).in_part(name));
+        }
+        let known = |name: &str| self.fields.iter().position(|field| field.name() == name);
+        let mut free = name.to_owned();
+        if let Some(at) = known(name) {
+            // The index is text, whatever it was.
+            let same = |texts: ArrayRef| *texts == *self.columns[at];
+            if *values == *self.columns[at] || at == 0 && as_text(&values).is_ok_and(same) {
+                let other = if at == 0 { "the index" } else { "the other column" };
+                self.notes.push(format!("column {name:?} is left out: {other} of that name has the same values"));
+                return Ok(());
+            }
+            while known(&free).is_some() {
+                free.push('_');
+            }
+            self.notes.push(format!("column {name:?} is called {free:?}: another one has its name, with other values"));
+        }
+        let field = Field::new(free, values.data_type().clone(), values.is_nullable());
+        self.fields.push(field.with_dict_is_ordered(ordered));
+        self.columns.push(values);
         Ok(())
     }
 
-    pub fn finish(self) -> Result<RecordBatch> {
+    /// The table, and what there is to say of it under the name `what`.
+    pub fn finish(self, what: &str, notes: &mut Vec<String>) -> Result<RecordBatch> {
+        notes.extend(self.notes.iter().map(|note| format!("{what} {note}")));
         let metadata: HashMap<String, String> =
             self.index_name.map(|name| (INDEX_NAME.to_owned(), name)).into_iter().collect();
         let schema = Schema::new_with_metadata(self.fields, metadata);

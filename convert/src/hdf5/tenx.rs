@@ -85,7 +85,7 @@ impl Features {
                 None => notes.push(left_out("feature", name, array)),
             }
         }
-        table.finish()
+        table.finish("feature", notes)
     }
 }
 
@@ -127,7 +127,9 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
         kept.as_ref().map(|kept: &Vec<Option<u32>>| kept.iter().map(|kept| Some(kept.is_some())).collect());
     Ok(Opened {
         matrix,
-        obs: Box::new(move |budget, _| Table::new(n_cells, "barcode", &texts(&barcodes, budget)?)?.finish()),
+        obs: Box::new(move |budget, notes| {
+            Table::new(n_cells, "barcode", &texts(&barcodes, budget)?)?.finish("barcodes", notes)
+        }),
         var: Box::new(move |budget, notes| {
             let table = features.table(n_genes, budget, notes)?;
             let Some(keep) = &keep else { return Ok(table) };

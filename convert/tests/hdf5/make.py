@@ -235,6 +235,25 @@ with h5py.File(os.path.join(folder, "tables_latin.h5ad"), "a") as f:
     f["obs/n"] = np.array([b"\xe4"] * n, dtype="S2")
 entry("tables_latin.h5ad", "X", table_refused=["obs/n", "UTF-8"])
 
+# A column with the name and the values of the index.
+a = anndata.AnnData(m.astype(np.float32), obs=frame(n, "cell"), var=frame(30, "gene"))
+a.obs["barcode"] = pd.Categorical(a.obs_names, ordered=True)
+a.var["gene_ids"] = a.var_names
+a.obs, a.var = a.obs.set_index("barcode", drop=False), a.var.set_index("gene_ids", drop=False)
+a.write_h5ad(os.path.join(folder, "tables_twice.h5ad"))
+notes = ['obs column "barcode" is left out', 'var column "gene_ids" is left out']
+entry("tables_twice.h5ad", "X", m, obs=table(a.obs[["n"]]), var=table(a.var[["n"]]), notes=notes)
+
+# Names with slashes.
+a = anndata.AnnData(sp.csr_matrix(m / 3.0), obs=frame(n, "cell"), var=frame(30, "gene"))
+a.obs["a/b"] = np.arange(n) * 2
+a.obs["a/kind/x"] = pd.Categorical(["u", "v"] * (n // 2))
+a.layers["some/sparse"], a.layers["some/more/dense"] = m, m.toarray()
+a.write_h5ad(os.path.join(folder, "slashes.h5ad"))
+for slot in ("layers/some/sparse", "layers/some/more/dense"):
+    entry("slashes.h5ad", slot, m, obs=table(a.obs), var=table(a.var))
+entry("slashes.h5ad", "X", refused=["not a count", "layers/some/sparse", "layers/some/more/dense"])
+
 # Layers and raw; which of them is meant.
 a = anndata.AnnData(sp.csr_matrix(m / 3.0), obs=obs[["n"]], var=var)
 a.layers["counts"] = m
@@ -284,6 +303,11 @@ cells["index_name"] = "barcode"
 entry("ranger9.h5", "matrix", m, obs=cells, var=genes, notes=["25 of type", "5 of type"])
 some = plain(names[25:], gene_ids=ids[25:], feature_types=types[25:], genome=["GRCh38"] * 5)
 entry("ranger9.h5", "matrix[feature_type=Antibody Capture]", m[:, 25:], obs=cells, var=some, notes=["25 features"])
+with h5py.File(os.path.join(folder, "ranger9.h5")) as f, h5py.File(os.path.join(folder, "twice.h5"), "w") as to:
+    f.copy("matrix", to)
+    to["matrix/features/gene_ids"] = text(names)
+twice = plain(names, gene_ids=ids, feature_types=types, gene_ids_=names, genome=["GRCh38"] * 30)
+entry("twice.h5", "matrix", m, obs=cells, var=twice, notes=['feature column "gene_ids" is called "gene_ids_"'])
 with h5py.File(os.path.join(folder, "ranger2.h5"), "w") as f:
     for genome in ("GRCh38", "mm10"):
         g = f.create_group(genome)
@@ -327,6 +351,14 @@ for version in (2, 3):
     cells["index_name"], genes["index_name"] = "CellID", "Gene"
     entry(file, "matrix", m, obs=cells, var=genes, notes=['col_attrs column "PCA" is left out'])
     entry(file, "layers/spliced", m * 2, obs=cells, var=genes)
+for file, values, more in (("same.loom", ids, {}), ("other.loom", names, {"gene_ids_": names})):
+    with h5py.File(os.path.join(folder, "v3.loom")) as f, h5py.File(os.path.join(folder, file), "w") as to:
+        for key in f:
+            f.copy(key, to)
+        to["row_attrs/gene_ids"] = values
+    genes = plain(names, gene_ids=ids, **more)
+    genes["index_name"] = "Gene"
+    entry(file, "matrix", m, obs=cells, var=genes, notes=['row_attrs column "gene_ids" is'])
 with h5py.File(os.path.join(folder, "bare.loom"), "w") as f:
     f["matrix"] = m.toarray().T.astype("i8")
     f.create_group("row_attrs"), f.create_group("col_attrs")

@@ -2,6 +2,7 @@
 //!
 //! Source: DELTACEL file format, "Obs", "var.parquet"; pandas' developer notes on its metadata in Parquet files.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 #[cfg(feature = "encode")]
@@ -97,6 +98,18 @@ fn column_texts(array: &ArrayRef) -> Vec<Option<String>> {
     (0..array.len()).map(text).collect()
 }
 
+/// Refuses a column whose name another one has: pandas and others do not read such a table.
+pub(super) fn check_columns(table: &RecordBatch, part: Part) -> Result<(), Error> {
+    let mut names = HashMap::new();
+    for (at, field) in (0u64..).zip(table.schema_ref().fields()) {
+        if let Some(first) = names.insert(field.name(), at) {
+            let why = format!("column {:?}, a name that another column has", field.name());
+            return Err(Error::new(ErrorKind::Repeated { first }, part).index(at).caused_by(why));
+        }
+    }
+    Ok(())
+}
+
 /// Where an index of text says anything else than the names of the genes.
 pub(super) fn disagreement<'a>(
     table: &RecordBatch,
@@ -136,6 +149,7 @@ pub(super) fn to_bytes(table: &RecordBatch, n_genes: u32) -> Result<Vec<u8>, Err
     if table.num_columns() == 0 {
         return Err(Error::new(ErrorKind::Missing, part).caused_by("the index is its first column"));
     }
+    check_columns(table, part)?;
     let schema = table.schema();
     let mut metadata = schema.metadata().clone();
     let name = metadata.remove(INDEX_NAME);

@@ -132,6 +132,7 @@ fn var_table(
     limits: &Limits,
 ) -> Result<Option<Error>, Error> {
     let table = var::read(&mut *source.open(VAR_TABLE)?, n_genes, limits)?;
+    var::check_columns(&table, Part::File(VAR_TABLE))?;
     let (Some(names), Some(index)) = (names, var::var_index(&table)) else { return Ok(None) };
     Ok(var::disagreement(&table, index, |gene| names.get(gene)).map(|warning| warning.in_path(source.path(VAR_TABLE))))
 }
