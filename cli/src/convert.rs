@@ -189,8 +189,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     target::if_interrupted("what is done stays; --resume, or the same command again for a part, goes on");
     let bar = Bar::new(console);
     let start = Instant::now();
-    let summary =
-        convert(&args.inputs, &args.output, &options(args)?, step, &bar).map_err(|error| Stop::Fault(error.into()));
+    let summary = convert(&args.inputs, &args.output, &options(args)?, step, &bar).map_err(Stop::from);
     bar.0.finish_and_clear();
     report(args, &summary?, start.elapsed().as_secs_f64(), console)?;
     Ok(Verdict::Sound)
@@ -324,6 +323,16 @@ impl Progress for Bar {
 
     fn advance(&self, cells: u64) {
         self.0.inc(cells);
+    }
+}
+
+impl From<tilekern_convert::Error> for Stop {
+    fn from(error: tilekern_convert::Error) -> Stop {
+        match error.part() {
+            // Options that do not go together, or that are out of their range.
+            Some("options") => Stop::Usage(error.message().to_owned()),
+            _ => Stop::Fault(error.into()),
+        }
     }
 }
 

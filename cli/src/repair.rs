@@ -84,7 +84,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     };
     let start = Instant::now();
     let bar = Bar::new(console);
-    let repaired = repair(&args.from, &args.output, &options, &bar).map_err(|error| Stop::Fault(error.into()))?;
+    let repaired = repair(&args.from, &args.output, &options, &bar)?;
     bar.0.finish_and_clear();
     let output = &*args.output.to_string_lossy();
     let sound = repaired.files.is_empty() || !dry_run;
