@@ -14,6 +14,7 @@ use crate::options::Engine;
 use crate::output::{self, Dtype, Format, Options, Written};
 use crate::selection::{Choice, Selection};
 use crate::source::{Input, STDIO, Source};
+use crate::target;
 use crate::text::counted;
 
 /// Decode counts to a file, or to a summary of them
@@ -154,10 +155,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let Some(path) = args.output.as_deref().filter(|path| *path != Path::new(STDIO)) else {
         return output::to_stdout(format, &selection, console).map(|()| Verdict::Sound);
     };
-    if let (Ok(input), Ok(output)) = (fs::canonicalize(&args.input.path), fs::canonicalize(path))
-        && input == output
+    // One that does not exist yet lies where its folder does.
+    let absolute = |path: &Path| fs::canonicalize(path).ok();
+    let output = absolute(path).or_else(|| absolute(target::parent(path)));
+    if let (Some(input), Some(output)) = (absolute(&args.input.path), output)
+        && output.starts_with(&input)
     {
-        return Err(Stop::Usage("the output is the input: name another file with -o".into()));
+        let what = if input.is_dir() { "lies within the dataset" } else { "is the input" };
+        return Err(Stop::Usage(format!("the output {what}: name another file with -o")));
     }
     let Written { nnz, bytes, notes } = output::to_file(path, format, &selection, options, console)?;
     let (output, n_cells, n_genes) = (&*path.to_string_lossy(), selection.n_cells(), selection.n_genes());

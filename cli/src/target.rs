@@ -147,7 +147,8 @@ fn made(error: io::Error, path: &Path) -> Fault {
     }
 }
 
-fn parent(path: &Path) -> &Path {
+/// The folder in which it lies.
+pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

@@ -93,6 +93,36 @@ fn refusals_say_where() {
         assert_eq!(run.code, Some(2), "{wrong:?}: {run:?}");
     }
     assert_eq!(tilekern(["convert", &input]).code, Some(2));
+    let run = tilekern(["convert", &input, &input, "x", "--cells", "0..1"]);
+    assert!(run.code == Some(2) && run.stderr.contains("from one input only"), "{run:?}");
+    for verb in [&["convert", &input, "x"][..], &["repair", &out, "--from", &input]] {
+        fs::remove_file(format!("{out}/var_names.txt")).unwrap_or_default();
+        let run = tilekern(verb.iter().chain(&["--memory", "1k"]));
+        assert!(run.code == Some(2) && run.stderr.contains("less memory than 1 MiB"), "{run:?}");
+    }
+}
+
+/// Nothing is written into a dataset but by the conversion that made it.
+#[test]
+fn a_dataset_is_not_written_into() {
+    let temp = tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    folder(&temp.path().join("in"), 30, 50, 5);
+    let [input, counts, link, beside] = ["in", "counts", "link", "counts.npz"].map(path);
+    assert_eq!(tilekern(["convert", &input, &counts]).code, Some(0));
+    let before = files(Path::new(&counts));
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("counts/manifest.json", &link).unwrap();
+    let within = ["manifest.json", "new.npz", "tiles/tile_000000.dct"].map(|name| format!("{counts}/{name}"));
+    for output in within.iter().chain(cfg!(unix).then_some(&link)) {
+        let run = tilekern(["decode", &counts, "-o", output, "--to", "npz"]);
+        assert!(run.code == Some(2) && run.stderr.contains("lies within the dataset"), "{run:?}");
+        assert!(files(Path::new(&counts)) == before, "{output}");
+    }
+    assert_eq!(tilekern(["decode", &counts, "-o", &beside]).code, Some(0));
+    let run = tilekern(["convert", &counts, &format!("{counts}/sub")]);
+    assert!(run.code == Some(1) && run.stderr.contains("lies within the input"), "{run:?}");
+    assert!(files(Path::new(&counts)) == before);
 }
 
 /// What `decode` writes as Matrix Market text is read back the same way round.

@@ -186,6 +186,7 @@ pub fn convert(
     progress: &dyn Progress,
 ) -> Result<Summary> {
     check(inputs, options, step)?;
+    check_apart(inputs, output)?;
     if output.symlink_metadata().is_ok() {
         let mut message = "exists already; choose another name or remove it";
         if options.resume && step == Step::Whole {
@@ -295,6 +296,18 @@ fn check(inputs: &[PathBuf], options: &Options, step: Step) -> Result<()> {
         _ if options.memory < 1 << 20 => refuse("less memory than 1 MiB is not enough for anything"),
         _ => Ok(()),
     }
+}
+
+/// Refuses an output within a folder that is read: it would change the input, and be taken for a part of it.
+fn check_apart(inputs: &[PathBuf], output: &Path) -> Result<()> {
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // A folder that is not there, and an input, are told later.
+    let Ok(parent) = fs::canonicalize(parent) else { return Ok(()) };
+    let around = |input: &&PathBuf| fs::canonicalize(input).is_ok_and(|input| parent.starts_with(input));
+    inputs.iter().find(around).map_or(Ok(()), |input| {
+        let message = format!("lies within the input {}; choose a place outside it", input.display());
+        Err(Error::new(ErrorKind::Unsupported, message).in_path(output))
+    })
 }
 
 /// What decides the result, as text of one line each.

@@ -137,6 +137,24 @@ fn names_that_are_there_twice_are_kept() {
     assert!(error.to_string().contains(r#"["Antibody Capture", "Gene Expression"]"#), "{error}");
 }
 
+/// A dataset within its own input would be read as a part of it when the conversion goes on.
+#[test]
+fn an_output_within_an_input_is_refused() {
+    let folder = tempdir().unwrap();
+    let (input, other) = (folder.path().join("in"), folder.path().join("in-too"));
+    let dataset = folder.path().join("dataset");
+    Matrix::random(50, 30, 5, 9).write_plain(&input);
+    run(&[&input], &dataset, &small()).unwrap();
+    let before = files(&dataset);
+    for out in [dataset.join("sub"), dataset.join("tiles/../tiles/sub"), input.join("sub")] {
+        let error = run(&[&dataset, &input], &out, &small()).unwrap_err();
+        assert!(error.to_string().contains("lies within the input"), "{error}");
+        assert!(files(&dataset) == before && !out.exists());
+    }
+    // The same beginning of the name is no folder.
+    run(&[&input], &other, &small()).unwrap();
+}
+
 #[test]
 fn several_inputs_are_one_dataset() {
     let folder = tempdir().unwrap();
