@@ -717,8 +717,9 @@ impl<'a> Conversion<'a> {
         let folder = self.stage.dataset()?;
         let missing: Vec<_> = (0..self.n_tiles()).filter(|&tile| !self.stage.tile(tile).is_file()).collect();
         if let Some(first) = missing.first() {
+            let tiles = if missing.len() == 1 { "tile is" } else { "tiles are" };
             let message =
-                format!("{} tiles are missing, the first is {first}; run the parts that lack them", missing.len());
+                format!("{} {tiles} missing, the first is {first}; run the parts that lack them", missing.len());
             return Err(Error::new(ErrorKind::Missing, message).in_path(output));
         }
         let tables = if self.options.obs { self.obs()? } else { None };

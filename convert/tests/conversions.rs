@@ -376,8 +376,11 @@ fn parts_and_their_merger_equal_the_whole() {
             let out = folder.path().join("out");
             let shards = || (0..count).map(|index| Shard { index, count });
             let step = |step| convert(&paths, &out, &options, step, &());
-            let error = step(Step::Tiles(Shard { index: 0, count })).unwrap_err();
-            assert!(error.to_string().contains("not counted yet: 0/"), "{error}");
+            for first in [Step::Tiles(Shard { index: 0, count }), Step::Merge(count)] {
+                let error = step(first).unwrap_err();
+                assert!(error.to_string().contains("not counted yet: 0/"), "{error}");
+                assert!(!folder.path().join("out.partial").exists(), "{first:?}");
+            }
             // In any order.
             let counted: u64 = shards().rev().map(|shard| step(Step::Count(shard)).unwrap().n_cells).sum();
             assert_eq!(counted, 105);
@@ -386,6 +389,12 @@ fn parts_and_their_merger_equal_the_whole() {
             let tiles: u64 = shards().rev().map(|shard| step(Step::Tiles(shard)).unwrap().n_tiles).sum();
             assert_eq!(tiles, 7);
             assert!(!out.exists());
+            let tile = folder.path().join("out.partial/tiles/tile_000003.dct");
+            let bytes = fs::read(&tile).unwrap();
+            fs::remove_file(&tile).unwrap();
+            let error = step(Step::Merge(count)).unwrap_err();
+            assert!(error.to_string().contains("1 tile is missing, the first is 3"), "{error}");
+            fs::write(&tile, bytes).unwrap();
             let summary = step(Step::Merge(count)).unwrap();
             assert_eq!((summary.n_cells, summary.complete), (105, true));
             assert!(files(&out) == files(&whole), "{shuffle:?} {count}");
