@@ -22,6 +22,9 @@ use crate::{Error, ErrorKind, Result, Values, zarr};
 /// Memory for looking around in a file whose tables and matrices are not read yet.
 const MEMORY_TO_LOOK: usize = 64 << 20;
 
+/// What to do where chunks of a store are absent.
+const INCOMPLETE: &str = "copy the store again; if it is whole, write it with AnnData.write_h5ad";
+
 /// What every error of a file in whose parts the reader finds no sense says.
 const DAMAGED: &str = "the file is damaged, or was not closed by its writer; copy or download it again";
 
@@ -309,6 +312,23 @@ impl Array {
         match &self.dataset {
             DatasetOf::Hdf5(dataset) => dataset.dtype(),
             DatasetOf::Zarr(array) => array.dtype(),
+        }
+    }
+
+    /// How many files of chunks a zarr store lacks.
+    pub fn absent(&self) -> u64 {
+        match &self.dataset {
+            DatasetOf::Hdf5(_) => 0,
+            DatasetOf::Zarr(array) => array.absent(),
+        }
+    }
+
+    /// Refuses an array that has values other than zeros in each chunk, and lacks chunks.
+    pub fn check_whole(&self) -> Result<()> {
+        let message = |absent| format!("{absent} files of its chunks are not there");
+        match self.absent() {
+            0 => Ok(()),
+            absent => Err(self.error(ErrorKind::Missing, message(absent)).hint(INCOMPLETE)),
         }
     }
 

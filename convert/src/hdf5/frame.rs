@@ -111,8 +111,15 @@ fn read_folder(
             return Err(Error::new(ErrorKind::Unsupported, format!("the names of its rows cannot be read: {what}")));
         }
     };
+    if rows > 1 {
+        array_of(folder, index)?.map_or(Ok(()), |array| array.check_whole())?;
+    }
     let mut table = Table::new(rows, index, &kept)?;
     for name in names {
+        if array_of(folder, &name)?.is_some_and(|array| array.absent() > 0) {
+            let why = "chunks are absent, as they are where all values are alike: those are taken to be there";
+            notes.push(format!("{} column {name:?}: {why}", folder.name));
+        }
         match element(folder, &name, budget)? {
             Element::Column(values) => table.push(&name, values)?,
             Element::Ordered(values) => table.push_ordered(&name, values)?,
@@ -120,6 +127,18 @@ fn read_folder(
         }
     }
     table.finish(&folder.name, notes)
+}
+
+/// The values or codes of a column.
+fn array_of(folder: &Folder, name: &str) -> Result<Option<Array>> {
+    Ok(match folder.get(name)? {
+        Some(Node::Array(array)) => Some(array),
+        Some(Node::Folder(member)) => match member.array("codes")? {
+            Some(codes) => Some(codes),
+            None => member.array("values")?,
+        },
+        None => None,
+    })
 }
 
 /// What a member of a table is.

@@ -81,6 +81,14 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
         found => Some(found?),
     };
     let var = Frame::open(&var_at, var_name)?;
+    let absent = match &node {
+        Node::Array(array) => array.absent(),
+        Node::Folder(_) => 0,
+    };
+    let notes = match absent {
+        0 => Vec::new(),
+        _ => vec![format!("{slot}: {absent} files of chunks are absent, which means that all their values are 0")],
+    };
     let matrix = matrix(node, options)?;
     if let Some(obs) = &obs {
         check(slot, "cells", matrix.n_cells, "obs", obs.length()?)?;
@@ -92,7 +100,7 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
         obs: Box::new(move |budget, notes| obs.as_ref().ok_or_else(no_obs)?.read(budget, notes)),
         var: Box::new(move |budget, notes| var.read(budget, notes)),
         kept: None,
-        notes: Vec::new(),
+        notes,
     })
 }
 

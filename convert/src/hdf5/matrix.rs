@@ -134,6 +134,11 @@ impl Sparse {
         if i64::try_from(data).is_err() {
             return Err(self.data.error(ErrorKind::OutOfRange, format!("{data} entries are more than possible")));
         }
+        // Sparse matrices store no zeros. Of indices a chunk may have zeros alone only where no list has two entries.
+        self.data.check_whole()?;
+        if self.bound > 1 && indices > self.lists {
+            self.indices.check_whole()?;
+        }
         self.indptr.check_number()?;
         self.indices.check_number()?;
         self.data.check_number()?;

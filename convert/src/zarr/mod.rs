@@ -94,6 +94,20 @@ impl Group {
     }
 }
 
+/// Files of chunks in the directory of an array.
+fn chunk_files(path: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(path) else { return 0 };
+    let of = |entry: fs::DirEntry| match entry.file_type() {
+        Ok(kind) if kind.is_dir() => chunk_files(&entry.path()),
+        // Chunks have numbers for names; a chunk without dimensions is called c in version 3.
+        Ok(_) => {
+            entry.file_name().to_str().is_some_and(|name| name == "c" || name.starts_with(char::is_numeric)).into()
+        }
+        Err(_) => 0,
+    };
+    entries.flatten().map(of).sum()
+}
+
 /// A file of the store, if it is there. What is no regular file is refused before it is opened: nothing waits for a writer,
 /// or reads a device.
 fn open(path: &Path) -> Result<Option<File>> {
@@ -328,6 +342,15 @@ impl Array {
 
     pub fn attributes(&self) -> &Map<String, Value> {
         &self.inner.attributes
+    }
+
+    /// How many files of chunks are not there: all of their elements are the one to fill with, or they were lost.
+    pub fn absent(&self) -> u64 {
+        let inner = &*self.inner;
+        let per_file =
+            |d: usize| inner.chunk[d].saturating_mul(inner.shard.as_ref().map_or(1, |shard| shard.chunks[d])).max(1);
+        let files = (0..inner.shape.len()).map(|d| inner.shape[d].div_ceil(per_file(d)));
+        files.fold(1, u64::saturating_mul).saturating_sub(chunk_files(&inner.path))
     }
 
     /// Elements of a chunk, along each dimension.

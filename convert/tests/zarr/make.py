@@ -146,6 +146,14 @@ def outside(root):
         file.truncate()
 
 
+def without(chunk):
+    return lambda root: os.remove(os.path.join(root, chunk))
+
+
+for version, chunk in ((3, "c/0"), (2, "0")):
+    for array in ("X/data", "X/indices", "X/indptr", "obs/barcode"):
+        name = f"without-{array.replace('/', '-')}-{version}.zarr"
+        damaged(name, f"csr-{version}.zarr", without(f"{array}/{chunk}"), array)
 damaged("cut.zarr", "csr-3.zarr", cut, "X/data")
 damaged("garbled.zarr", "csr-3.zarr", garbled, "zarr.json")
 damaged("outside.zarr", "csr-3.zarr", outside, "no column")

@@ -379,7 +379,9 @@ impl Codes {
 fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(get: &Getter<'_>, rows: usize) -> Result<ArrayRef, Error> {
     let value = |row: usize| match get(row) {
         Value::Null => Ok(None),
-        Value::Int(value) => T::Native::try_from(value).map(Some).map_err(|_| inexact(value, row)),
+        Value::Int(value) => {
+            T::Native::try_from(value).map(Some).map_err(|_| inexact(value, row, i64::MIN.into(), i64::MAX.into()))
+        }
         _ => Err(Error::new(ErrorKind::WrongType, Part::Object).index(row as u64)),
     };
     Ok(Arc::new((0..rows).map(value).collect::<Result<PrimitiveArray<T>, Error>>()?))
@@ -396,13 +398,13 @@ fn numbers<T: ArrowPrimitiveType>(
         Value::Null => Ok(None),
         Value::Float(value) => Ok(Some(convert(value))), // of this type or a narrower one
         Value::Int(value) if value.unsigned_abs() <= 1 << bits => Ok(Some(convert(value as f64))),
-        Value::Int(value) => Err(inexact(value, row)),
+        Value::Int(value) => Err(inexact(value, row, -1 << bits, 1 << bits)),
         _ => Err(Error::new(ErrorKind::WrongType, Part::Object).index(row as u64)),
     };
     Ok(Arc::new((0..rows).map(value).collect::<Result<PrimitiveArray<T>, Error>>()?))
 }
 
-fn inexact(value: i128, row: usize) -> Error {
-    let kind = ErrorKind::OutOfRange { found: value, min: i64::MIN.into(), max: i64::MAX.into() };
+fn inexact(found: i128, row: usize, min: i128, max: i128) -> Error {
+    let kind = ErrorKind::OutOfRange { found, min, max };
     Error::new(kind, Part::Object).index(row as u64).caused_by("the column's type over all inputs does not hold it")
 }
