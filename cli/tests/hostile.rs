@@ -75,6 +75,9 @@ fn store(root: &Path, arrays: &[(&str, Value)], n_cells: u64, n_genes: u64) {
     }
     put("obs/_index/.zarray", array(n_cells, 1 << 16, "|i1").to_string().as_bytes());
     put("var/_index/.zarray", array(n_genes, 1 << 16, "|i1").to_string().as_bytes());
+    if n_genes < 1 << 16 {
+        put("var/_index/0", &[1; 1 << 16]);
+    }
     for (name, metadata) in arrays {
         put(&format!("{name}/.zarray"), metadata.to_string().as_bytes());
     }
@@ -107,6 +110,7 @@ fn stores() {
     refused(&["convert", path, out, "--matrix", "X"], "names of chunks");
     // Devices and pipes.
     store(&root, &[("obs/_index", fixed("|S2", "."))], 3, 5);
+    fs::write(root.join("obs/_index/0"), "aabbcc").unwrap();
     for chunk in ["obs/_index/0", "X/data/0", "X/.zattrs"] {
         let at = root.join(chunk);
         let before = fs::read(&at).ok();

@@ -325,7 +325,10 @@ impl Array {
 
     /// Refuses an array that has values other than zeros in each chunk, and lacks chunks.
     pub fn check_whole(&self) -> Result<()> {
-        let message = |absent| format!("{absent} files of its chunks are not there");
+        let message = |absent| match absent {
+            1 => "the file of a chunk is not there".to_owned(),
+            _ => format!("the files of {absent} chunks are not there"),
+        };
         match self.absent() {
             0 => Ok(()),
             absent => Err(self.error(ErrorKind::Missing, message(absent)).hint(INCOMPLETE)),
