@@ -123,3 +123,37 @@ fn carry_each(sums: &mut [i32], mut low: i32, mut high: i32) -> (i32, i32) {
     }
     (low, high)
 }
+
+/// Packed bits to words, `N` at a time. `block` is given the `WINDOW` bytes from the first of these words on; the next
+/// ones start `step` bytes later. Windows that would end behind the slice are taken from a copy with zeros behind it.
+#[inline(always)]
+pub(crate) fn by_windows<const WINDOW: usize, const N: usize, T: Copy>(
+    packed: &[u8],
+    step: usize,
+    out: &mut [T],
+    mut block: impl FnMut(&[u8; WINDOW]) -> [T; N],
+) {
+    let (blocks, rest) = out.as_chunks_mut::<N>();
+    let mut packed = packed;
+    let mut at = 0;
+    while let (Some(window), Some(out)) = (packed.first_chunk(), blocks.get_mut(at)) {
+        *out = block(window);
+        packed = packed.get(step..).unwrap_or(&[]);
+        at += 1;
+    }
+    let blocks = &mut blocks[at..];
+    if blocks.is_empty() && rest.is_empty() {
+        return;
+    }
+    // Fewer than `WINDOW` bytes are left, or only the bits of `rest` are needed of them.
+    let mut end = [0; 128];
+    let left = packed.len().min(WINDOW);
+    end[..left].copy_from_slice(&packed[..left]);
+    let mut end: &[u8] = &end;
+    let rest = if rest.is_empty() { None } else { Some(rest) };
+    for out in blocks.iter_mut().map(|out| &mut out[..]).chain(rest) {
+        let words = block(end.first_chunk().unwrap_or(&[0; WINDOW]));
+        out.copy_from_slice(&words[..out.len()]);
+        end = end.get(step..).unwrap_or(&[]);
+    }
+}

@@ -45,4 +45,5 @@ mod x86;
 
 pub use custom::{Custom, CustomUnchecked};
 pub use level::{Level, NoSuchKernel};
-pub use table::{CountsSeen, GapsSeen, Kernels, Store};
+pub use scalar::bits::packed_len;
+pub use table::{CountsSeen, GapsSeen, Kernels, LengthsSeen, Store};

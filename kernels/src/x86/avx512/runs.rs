@@ -1,0 +1,19 @@
+//! Runs to values.
+
+use crate::scalar;
+
+/// The plain loop, compiled for this level.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) fn repeat_u32(values: &[u32], runs: &[u32], out: &mut [u32]) -> u64 {
+    scalar::runs::repeat_u32(values, runs, out)
+}
+
+/// The plain loop, compiled for this level.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) fn repeat_u64(values: &[u64], runs: &[u32], out: &mut [u64]) -> u64 {
+    scalar::runs::repeat_u64(values, runs, out)
+}
