@@ -133,27 +133,60 @@ pub(crate) fn by_windows<const WINDOW: usize, const N: usize, T: Copy>(
     out: &mut [T],
     mut block: impl FnMut(&[u8; WINDOW]) -> [T; N],
 ) {
-    let (blocks, rest) = out.as_chunks_mut::<N>();
-    let mut packed = packed;
-    let mut at = 0;
-    while let (Some(window), Some(out)) = (packed.first_chunk(), blocks.get_mut(at)) {
+    let (mut packed, mut done, step) = (packed, 0, step.min(WINDOW));
+    for out in out.as_chunks_mut().0 {
+        let Some(window) = packed.first_chunk() else { break };
         *out = block(window);
-        packed = packed.get(step..).unwrap_or(&[]);
-        at += 1;
+        packed = &packed[step..];
+        done += N;
     }
-    let blocks = &mut blocks[at..];
-    if blocks.is_empty() && rest.is_empty() {
+    let out = &mut out[done..];
+    if out.is_empty() {
         return;
     }
-    // Fewer than `WINDOW` bytes are left, or only the bits of `rest` are needed of them.
+    // Fewer than `WINDOW` bytes are left, or fewer than `N` words, whose bits lie in as many.
     let mut end = [0; 128];
     let left = packed.len().min(WINDOW);
     end[..left].copy_from_slice(&packed[..left]);
     let mut end: &[u8] = &end;
-    let rest = if rest.is_empty() { None } else { Some(rest) };
-    for out in blocks.iter_mut().map(|out| &mut out[..]).chain(rest) {
+    for out in out.chunks_mut(N) {
         let words = block(end.first_chunk().unwrap_or(&[0; WINDOW]));
         out.copy_from_slice(&words[..out.len()]);
         end = end.get(step..).unwrap_or(&[]);
+    }
+}
+
+/// `K` byte planes to words of `k` bytes, `N` of them at a time: `block` is given as many bytes of every plane. There
+/// have to be `N` words at least: a last block goes over those before it again.
+///
+/// Where `k` is larger than `K`, the planes are `K` of the words', the first of which is that of the first byte of
+/// `out`. Where it is smaller, the bytes of the last planes are not in the words.
+#[inline(always)]
+pub(crate) fn by_planes<const K: usize, const N: usize>(
+    planes: [&[u8]; K],
+    k: usize,
+    out: &mut [u8],
+    block: impl Fn([&[u8; N]; K]) -> [[u8; K]; N],
+) {
+    let n = planes[0].len();
+    let planes = planes.map(|plane| &plane[..n]);
+    let mut start = 0;
+    while start < n {
+        start = start.min(n - N);
+        let words = block(planes.map(|plane| &plane[start..].as_chunks().0[0]));
+        let out = &mut out[start * k..];
+        if k == K {
+            out[..N * K].copy_from_slice(words.as_flattened());
+        } else {
+            for (word, i) in words.iter().zip(0..) {
+                let out = &mut out[i * k..];
+                // What is stored too much of a smaller word, the next one's store covers.
+                match out.first_chunk_mut() {
+                    Some(out) => *out = *word,
+                    None => out.copy_from_slice(&word[..out.len()]),
+                }
+            }
+        }
+        start += N;
     }
 }

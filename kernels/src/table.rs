@@ -202,7 +202,7 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         deltas_u64: x86::avx512::delta::deltas_u64,
         gather_u32: x86::avx512::gather::gather_u32,
         gather_u64: x86::avx512::gather::gather_u64,
-        gather_bytes: x86::avx512::gather::gather_bytes,
+        gather_bytes: x86::avx2::gather::gather_bytes,
         repeat_u32: x86::avx512::runs::repeat_u32,
         repeat_u64: x86::avx512::runs::repeat_u64,
         offsets_u32: x86::avx512::strings::offsets_u32,

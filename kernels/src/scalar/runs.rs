@@ -15,17 +15,22 @@ pub fn repeat_u64(values: &[u64], runs: &[u32], out: &mut [u64]) -> u64 {
 /// Most runs are short: `BLOCK` values are stored for each, and the next run writes over what was too many.
 #[inline(always)]
 fn repeat<const BLOCK: usize, T: Copy + Default>(values: &[T], runs: &[u32], out: &mut [T]) -> u64 {
-    let (mut total, mut at) = (0u64, 0);
+    let (mut total, mut out) = (0, out);
     for (&value, &run) in values.iter().zip(runs) {
         total += u64::from(run);
-        let left = &mut out[at..];
-        let run = left.len().min(run as usize);
-        at += run;
-        match left.first_chunk_mut::<BLOCK>() {
-            Some(block) if run <= BLOCK => *block = [value; BLOCK],
-            _ => left[..run].fill(value),
+        let run = run as usize;
+        match out.first_chunk_mut::<BLOCK>() {
+            Some(block) if run <= BLOCK => {
+                *block = [value; BLOCK];
+                out = &mut out[run..];
+            }
+            _ => {
+                let (these, rest) = out.split_at_mut(run.min(out.len()));
+                these.fill(value);
+                out = rest;
+            }
         }
     }
-    out[at..].fill(T::default());
+    out.fill(T::default());
     total
 }

@@ -6,7 +6,6 @@ use bytemuck::must_cast;
 
 use super::bits::{cut32, cuts64, widened, words32, words64};
 use crate::blocks::by_windows;
-use crate::scalar::bits::packed_len;
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, before: u32, out: &mut [u32]) -> u32 {
@@ -21,7 +20,7 @@ pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, b
             sum = _mm256_add_epi32(sum, _mm256_permutevar8x32_epi32(sums, _mm256_set1_epi32(7)));
             must_cast(values)
         });
-        packed = packed.get(packed_len(per, width.into())..).unwrap_or(&[]);
+        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }
     out.last().copied().unwrap_or(before)
 }
@@ -47,7 +46,7 @@ pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, b
             let cuts = cuts64(width.into());
             by_windows::<64, 8, _>(packed, width.into(), out, |bits| add(words64(cuts, bits)));
         }
-        packed = packed.get(packed_len(per, width.into())..).unwrap_or(&[]);
+        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }
     out.last().copied().unwrap_or(before)
 }

@@ -4,8 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
-use super::bits::{cut32, cut64, load, store, words32, words64};
-use crate::scalar::bits::packed_len;
+use super::bits::{blocks, cut32, cut64, words32, words64};
 
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
@@ -15,15 +14,14 @@ pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, b
     let mut packed = packed;
     let mut sum = _mm512_set1_epi32(before.cast_signed());
     for (out, &width) in out.chunks_mut(per).zip(widths) {
-        let (cut, step) = (cut32(width.into()), 2 * usize::from(width));
-        let mut bits = packed;
-        for out in out.chunks_mut(16) {
-            let sums = scan32(_mm512_add_epi32(words32(cut, load(bits)), least));
-            store(out, _mm512_add_epi32(sums, sum));
+        let cut = cut32(width.into());
+        blocks::<16, _>(packed, 2 * usize::from(width), out, |bits| {
+            let sums = scan32(_mm512_add_epi32(words32(cut, bits), least));
+            let values = _mm512_add_epi32(sums, sum);
             sum = _mm512_add_epi32(sum, _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums));
-            bits = bits.get(step..).unwrap_or(&[]);
-        }
-        packed = packed.get(packed_len(per, width.into())..).unwrap_or(&[]);
+            values
+        });
+        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }
     out.last().copied().unwrap_or(before)
 }
@@ -36,15 +34,14 @@ pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, b
     let mut packed = packed;
     let mut sum = _mm512_set1_epi64(before.cast_signed());
     for (out, &width) in out.chunks_mut(per).zip(widths) {
-        let (cut, step) = (cut64(width.into()), usize::from(width));
-        let mut bits = packed;
-        for out in out.chunks_mut(8) {
-            let sums = scan64(_mm512_add_epi64(words64(cut, load(bits)), least));
-            store(out, _mm512_add_epi64(sums, sum));
+        let cut = cut64(width.into());
+        blocks::<8, _>(packed, width.into(), out, |bits| {
+            let sums = scan64(_mm512_add_epi64(words64(cut, bits), least));
+            let values = _mm512_add_epi64(sums, sum);
             sum = _mm512_add_epi64(sum, _mm512_permutexvar_epi64(_mm512_set1_epi64(7), sums));
-            bits = bits.get(step..).unwrap_or(&[]);
-        }
-        packed = packed.get(packed_len(per, width.into())..).unwrap_or(&[]);
+            values
+        });
+        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }
     out.last().copied().unwrap_or(before)
 }
