@@ -1,4 +1,6 @@
-//! The frame of the hand kernels for gaps: cells of any length in blocks of 16-bit lanes.
+//! The frames of hand kernels: what is the same on every level, with the instructions of one put in.
+
+use crate::scalar::strings::{copy, fits};
 
 /// Gaps to indices in blocks of `W` values; `S` holds a kernel's registers.
 ///
@@ -154,6 +156,81 @@ pub(crate) fn by_windows<const WINDOW: usize, const N: usize, T: Copy>(
         out.copy_from_slice(&words[..out.len()]);
         end = end.get(step..).unwrap_or(&[]);
     }
+}
+
+/// Values that share their first bytes with the one before. The first `HEAD` bytes of that are kept in registers, `H`:
+/// what was just stored in parts is slow to load again. `merge` gives the first so many bytes of one, the others of
+/// another.
+#[inline(always)]
+pub(crate) fn by_heads<const HEAD: usize, H: Copy>(
+    (before, prefixes, lengths, suffixes): (&[u8], &[u32], &[u32], &[u8]),
+    out: &mut [u8],
+    load: impl Fn(&[u8; HEAD]) -> H,
+    merge: impl Fn(H, H, usize) -> H,
+    store: impl Fn(H) -> [u8; HEAD],
+) -> usize {
+    let n = prefixes.len().min(lengths.len());
+    let (prefixes, lengths) = (&prefixes[..n], &lengths[..n]);
+    let mut head = [0; HEAD];
+    let kept = before.len().min(HEAD);
+    head[..kept].copy_from_slice(&before[..kept]);
+    let mut head = load(&head);
+    let (mut done, mut at, mut from, mut longest) = (0, 0, 0usize, before.len());
+    while done < n {
+        // Values that are wholly kept, far from the ends of both slices: all that goes on from one to the next stays
+        // in registers, which the general case below has too few of.
+        while let (Some(&prefix), Some(&length)) = (prefixes.get(done), lengths.get(done)) {
+            let (prefix, whole) = (prefix as usize, (prefix as usize).saturating_add(length as usize));
+            let window = suffixes.get(from.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk);
+            let (Some(window), Some(to)) = (window, out.get_mut(at..).and_then(<[u8]>::first_chunk_mut)) else { break };
+            if prefix > longest || whole > HEAD {
+                break;
+            }
+            head = merge(head, load(window), prefix);
+            *to = store(head);
+            (at, from, longest) = (at + whole, from + whole - prefix, whole);
+            done += 1;
+        }
+        let (Some(&prefix), Some(&length)) = (prefixes.get(done), lengths.get(done)) else { break };
+        let (prefix, length) = (prefix as usize, length as usize);
+        if prefix > longest || length > suffixes.len() - from || !fits(out.len() - at, prefix, length) {
+            break;
+        }
+        let (kept, suffix) = (prefix.min(HEAD), &suffixes[from..]);
+        let window = from.checked_sub(kept).and_then(|start| suffixes[start..].first_chunk());
+        let new = match window {
+            Some(window) => load(window),
+            None => {
+                let mut window = [0; HEAD];
+                let len = suffix.len().min(HEAD - kept);
+                window[kept..][..len].copy_from_slice(&suffix[..len]);
+                load(&window)
+            }
+        };
+        head = merge(head, new, kept);
+        let (values, room) = out.split_at_mut(at);
+        match room.first_chunk_mut() {
+            Some(to) => *to = store(head),
+            None => room.copy_from_slice(&store(head)[..room.len()]),
+        }
+        if prefix + length > HEAD {
+            let value_before = if done == 0 { before } else { &values[at - longest..] };
+            copy(&value_before[kept..], &mut room[kept..], prefix - kept);
+            copy(&suffix[HEAD - kept..], &mut room[prefix + HEAD - kept..], length - (HEAD - kept));
+        }
+        longest = prefix + length;
+        (at, from) = (at + longest, from + length);
+        done += 1;
+    }
+    out[at..].fill(0);
+    done
+}
+
+/// Whether no more than an eighth of such values is longer than 64 bytes: then [`by_heads`] is quicker with that many.
+#[inline(always)]
+pub(crate) fn few_above_64(prefixes: &[u32], lengths: &[u32]) -> bool {
+    let long = prefixes.iter().zip(lengths).filter(|&(&prefix, &length)| prefix.saturating_add(length) > 64).count();
+    long <= prefixes.len() / 8
 }
 
 /// `K` byte planes to words of `k` bytes, `N` of them at a time: `block` is given as many bytes of every plane. There

@@ -49,6 +49,15 @@ pub struct LengthsSeen {
     pub total: u64,
 }
 
+impl LengthsSeen {
+    /// What two parts saw together.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn and(self, other: LengthsSeen) -> LengthsSeen {
+        LengthsSeen { largest: self.largest.max(other.largest), total: self.total + other.total }
+    }
+}
+
 /// What the `counts_*` operations saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountsSeen {
@@ -203,11 +212,11 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         gather_u32: x86::avx512::gather::gather_u32,
         gather_u64: x86::avx512::gather::gather_u64,
         gather_bytes: x86::avx2::gather::gather_bytes,
-        repeat_u32: x86::avx512::runs::repeat_u32,
-        repeat_u64: x86::avx512::runs::repeat_u64,
+        repeat_u32: x86::avx2::runs::repeat_u32,
+        repeat_u64: x86::avx2::runs::repeat_u64,
         offsets_u32: x86::avx512::strings::offsets_u32,
         offsets_u64: x86::avx512::strings::offsets_u64,
-        spans: x86::avx512::strings::spans,
+        spans: x86::avx2::strings::spans,
         prefixed: x86::avx512::strings::prefixed,
     };
     &ROW

@@ -5,9 +5,6 @@ use crate::LengthsSeen;
 /// Bytes that are copied at once. More than a value has are copied where there is room: the next value writes over them.
 const BLOCK: usize = 32;
 
-/// Bytes of the value before that are kept in registers: what was just stored in parts is slow to load again.
-const HEAD: usize = 64;
-
 /// Ends of values, 32 bits.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "offsets wrap")]
@@ -71,7 +68,7 @@ fn spans_by<const BLOCK: usize>(data: &[u8], starts: &[u32], lengths: &[u32], ou
 
 /// `length` bytes of `from`, which has as many, to `to`, which has room for them.
 #[inline(always)]
-fn copy(from: &[u8], to: &mut [u8], length: usize) {
+pub(crate) fn copy(from: &[u8], to: &mut [u8], length: usize) {
     let blocks = length.div_ceil(BLOCK);
     if blocks * BLOCK > from.len().min(to.len()) {
         return to[..length].copy_from_slice(&from[..length]);
@@ -83,61 +80,33 @@ fn copy(from: &[u8], to: &mut [u8], length: usize) {
 
 /// Values that share their first bytes with the one before.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "at most 64 bytes are kept")]
 pub fn prefixed(before: &[u8], prefixes: &[u32], lengths: &[u32], suffixes: &[u8], out: &mut [u8]) -> usize {
-    let mut head = [0; HEAD];
-    let (mut done, mut at, mut from) = (0, 0, 0);
-    // The value before: where it is in `out` (the first one's lies elsewhere), and its length.
-    let (mut last, mut longest) = (None, before.len());
-    let kept = before.len().min(HEAD);
-    head[..kept].copy_from_slice(&before[..kept]);
+    let (mut done, mut at, mut rest) = (0, 0, suffixes);
+    // Where the value before starts in `out`; the first one's lies elsewhere.
+    let mut last = None;
     for (&prefix, &length) in prefixes.iter().zip(lengths) {
         let (prefix, length) = (prefix as usize, length as usize);
-        if prefix > longest
-            || length > suffixes.len() - from
-            || out.len() - at < prefix
-            || out.len() - at - prefix < length
-        {
+        let longest = last.map_or(before.len(), |last| at - last);
+        if prefix > longest || length > rest.len() || !fits(out.len() - at, prefix, length) {
             break;
         }
-        let (suffix, to) = (&suffixes[from..], &mut out[at..]);
-        let kept = prefix.min(HEAD);
-        // The suffix where it belongs behind the prefix, in a window of what is around it.
-        let window = from.checked_sub(kept).and_then(|start| suffixes.get(start..start + HEAD));
-        match (window, to.first_chunk_mut::<HEAD>()) {
-            (Some(window), Some(to)) => {
-                for (i, (head, &byte)) in (0u8..).zip(head.iter_mut().zip(window)) {
-                    *head = if i < kept as u8 { *head } else { byte };
-                }
-                *to = head;
-            }
-            _ => {
-                let new = length.min(HEAD - kept);
-                head[kept..kept + new].copy_from_slice(&suffix[..new]);
-                to[..kept + new].copy_from_slice(&head[..kept + new]);
-            }
+        match last {
+            None => out[at..][..prefix].copy_from_slice(&before[..prefix]),
+            Some(last) => out.copy_within(last..last + prefix, at),
         }
-        if prefix + length > HEAD {
-            match last {
-                None => to[kept..prefix].copy_from_slice(&before[kept..prefix]),
-                Some(last) => copy_down(out, last + kept, at + kept, prefix - kept),
-            }
-            let new = HEAD - kept;
-            copy(&suffix[new..], &mut out[at + prefix + new..], length - new);
-        }
+        let (suffix, behind) = rest.split_at(length);
+        out[at + prefix..][..length].copy_from_slice(suffix);
         last = Some(at);
-        longest = prefix + length;
-        at += longest;
-        from += length;
+        at += prefix + length;
+        rest = behind;
         done += 1;
     }
     out[at..].fill(0);
     done
 }
 
-/// `length` bytes of `out` from place `from` to place `to`, at least as many behind it.
+/// Whether both parts of a value go into so many bytes.
 #[inline(always)]
-fn copy_down(out: &mut [u8], from: usize, to: usize, length: usize) {
-    let (values, room) = out.split_at_mut(to);
-    copy(&values[from..], room, length);
+pub(crate) fn fits(room: usize, prefix: usize, length: usize) -> bool {
+    prefix <= room && length <= room - prefix
 }

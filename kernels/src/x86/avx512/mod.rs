@@ -4,6 +4,5 @@ pub(crate) mod bits;
 pub(crate) mod delta;
 pub(crate) mod gather;
 pub(crate) mod planes;
-pub(crate) mod runs;
 pub(crate) mod scan;
 pub(crate) mod strings;
