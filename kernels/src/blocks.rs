@@ -267,3 +267,14 @@ pub(crate) fn by_planes<const K: usize, const N: usize>(
         start += N;
     }
 }
+
+/// Eight of the planes of `n` bytes, from one on; the last one again where there are fewer.
+#[inline(always)]
+pub(crate) fn eight_planes(planes: &[u8], n: usize, first: usize) -> [&[u8]; 8] {
+    let last = planes.len() - n;
+    let mut eight = [&planes[..n]; 8];
+    for (plane, p) in eight.iter_mut().zip(first..) {
+        *plane = &planes[last.min(p * n)..][..n];
+    }
+    eight
+}

@@ -70,8 +70,11 @@ pub(crate) type Counts<T> = unsafe fn(&[u8], &[u8], &mut [T], Store) -> CountsSe
 pub(crate) type Unpack<T> = unsafe fn(&[u8], u32, &mut [T]);
 pub(crate) type Deltas<T> = unsafe fn(&[u8], &[u8], usize, T, T, &mut [T]) -> T;
 pub(crate) type Gather<T> = unsafe fn(&[T], &[u32], &mut [T]) -> Option<usize>;
+pub(crate) type GatherBytes = unsafe fn(&[u8], usize, &[u32], &mut [u8]) -> Option<usize>;
 pub(crate) type Repeat<T> = unsafe fn(&[T], &[u32], &mut [T]) -> u64;
 pub(crate) type Offsets<T> = unsafe fn(&[u32], T, &mut [T]) -> LengthsSeen;
+pub(crate) type Spans = unsafe fn(&[u8], &[u32], &[u32], &mut [u8]) -> usize;
+pub(crate) type Prefixed = unsafe fn(&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
 
 /// One row: one pointer per operation.
 #[derive(Clone, Copy)]
@@ -94,13 +97,13 @@ pub(crate) struct Ops {
     pub(crate) deltas_u64: Deltas<u64>,
     pub(crate) gather_u32: Gather<u32>,
     pub(crate) gather_u64: Gather<u64>,
-    pub(crate) gather_bytes: unsafe fn(&[u8], usize, &[u32], &mut [u8]) -> Option<usize>,
+    pub(crate) gather_bytes: GatherBytes,
     pub(crate) repeat_u32: Repeat<u32>,
     pub(crate) repeat_u64: Repeat<u64>,
     pub(crate) offsets_u32: Offsets<u32>,
     pub(crate) offsets_u64: Offsets<u64>,
-    pub(crate) spans: unsafe fn(&[u8], &[u32], &[u32], &mut [u8]) -> usize,
-    pub(crate) prefixed: unsafe fn(&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize,
+    pub(crate) spans: Spans,
+    pub(crate) prefixed: Prefixed,
 }
 
 const SCALAR: Ops = Ops {
@@ -217,7 +220,7 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         offsets_u32: x86::avx512::strings::offsets_u32,
         offsets_u64: x86::avx512::strings::offsets_u64,
         spans: x86::avx2::strings::spans,
-        prefixed: x86::avx512::strings::prefixed,
+        prefixed: x86::avx2::strings::prefixed,
     };
     &ROW
 }

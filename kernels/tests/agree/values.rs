@@ -44,9 +44,7 @@ pub mod naive {
             if start + length > data.len() || at + length > out.len() {
                 return i;
             }
-            for j in 0..length {
-                out[at + j] = data[start + j];
-            }
+            out[at..at + length].copy_from_slice(&data[start..start + length]);
             at += length;
         }
         starts.len()

@@ -36,7 +36,7 @@ pub(crate) fn gather_u32(table: &[u32], indices: &[u32], out: &mut [u32]) -> Opt
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn gather_u64(table: &[u64], indices: &[u32], out: &mut [u64]) -> Option<usize> {
-    checked(table, indices, out).unwrap_or_else(|| plain::gather_u64(table, indices, out))
+    if checked(table, indices, out) { None } else { plain::gather_u64(table, indices, out) }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
@@ -46,18 +46,18 @@ pub(crate) fn gather_bytes(table: &[u8], k: usize, indices: &[u32], out: &mut [u
         2 => checked(table.as_chunks::<2>().0, indices, out.as_chunks_mut::<2>().0),
         12 => checked(table.as_chunks::<12>().0, indices, out.as_chunks_mut::<12>().0),
         16 => checked(table.as_chunks::<16>().0, indices, out.as_chunks_mut::<16>().0),
-        _ => None,
+        _ => false,
     };
-    all.unwrap_or_else(|| plain::gather_bytes(table, k, indices, out))
+    if all { None } else { plain::gather_bytes(table, k, indices, out) }
 }
 
-/// `Some(None)` where all indices are inside.
+/// Whether all indices are inside; `out` is filled only then.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 #[inline]
-fn checked<T: Copy>(table: &[T], indices: &[u32], out: &mut [T]) -> Option<Option<usize>> {
+fn checked<T: Copy>(table: &[T], indices: &[u32], out: &mut [T]) -> bool {
     for (indices, out) in indices.chunks(STRETCH).zip(out.chunks_mut(STRETCH)) {
         if largest(indices) as usize >= table.len() {
-            return None;
+            return false;
         }
         for (out, &index) in out.iter_mut().zip(indices) {
             // SAFETY: the largest index is inside, so all are. For 8 bytes this takes 0.18 ns a value where the checked
@@ -65,7 +65,7 @@ fn checked<T: Copy>(table: &[T], indices: &[u32], out: &mut [T]) -> Option<Optio
             *out = unsafe { *table.get_unchecked(index as usize) };
         }
     }
-    Some(None)
+    true
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]

@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::{Pod, must_cast};
 
-use crate::blocks::by_planes;
+use crate::blocks::{by_planes, eight_planes};
 use crate::x86::stream::{self, Line};
 use crate::{CountsSeen, Store, scalar};
 
@@ -27,14 +27,6 @@ pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
         });
         first += 8;
     }
-}
-
-/// Eight of the planes of `n` bytes, from one on; the last one again where there are fewer.
-#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
-#[inline]
-pub(crate) fn eight_planes(planes: &[u8], n: usize, first: usize) -> [&[u8]; 8] {
-    let last = planes.len() - n;
-    core::array::from_fn(|p| &planes[last.min((first + p) * n)..][..n])
 }
 
 /// 32 words of eight bytes.

@@ -66,10 +66,10 @@ pub(crate) fn prefixed(before: &[u8], prefixes: &[u32], lengths: &[u32], suffixe
     let values = (before, prefixes, lengths, suffixes);
     if few_above_64(prefixes, lengths) {
         let merge = |head, new, kept| merged::<2>(head, new, kept);
-        by_heads::<64, [__m256i; 2]>(values, out, |bytes| must_cast(*bytes), merge, |head| must_cast(head))
+        by_heads::<64, [__m256i; 2]>(values, out, |bytes| must_cast(*bytes), merge, must_cast)
     } else {
         let merge = |head, new, kept| merged::<4>(head, new, kept);
-        by_heads::<128, [__m256i; 4]>(values, out, |bytes| must_cast(*bytes), merge, |head| must_cast(head))
+        by_heads::<128, [__m256i; 4]>(values, out, |bytes| must_cast(*bytes), merge, must_cast)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Entries of a table by their indices: small tables stay in registers.
 
+#![expect(clippy::cast_possible_truncation, reason = "tables in registers have up to 128 entries")]
+
 use core::arch::x86_64::*;
 
 use super::bits::{load, store};
@@ -81,7 +83,7 @@ fn register<const R: usize, T: bytemuck::NoUninit>(table: &[T]) -> __m512i {
 )]
 #[inline]
 fn from_registers_u32(entries: usize, indices: &[u32], out: &mut [u32], look_up: impl Fn(__m512i) -> __m512i) -> bool {
-    let end = _mm512_set1_epi32(entries.min(128) as i32);
+    let end = _mm512_set1_epi32(entries as i32);
     let mut all = u16::MAX;
     let mut block = |out: &mut [u32], indices: &[u32]| {
         let indices = load(indices);

@@ -7,7 +7,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::{Pod, must_cast};
 
-use crate::blocks::by_planes;
+use crate::blocks::{by_planes, eight_planes};
 use crate::x86::avx2;
 use crate::x86::stream::{self, Line};
 use crate::{CountsSeen, Store, scalar};
@@ -19,7 +19,7 @@ pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     match k {
         1 | 2 | 4 => scalar::planes::words(planes, k, out),
-        8 if n >= 64 => by_planes::<8, 64>(avx2::planes::eight_planes(planes, n, 0), k, out, |planes| {
+        8 if n >= 64 => by_planes::<8, 64>(eight_planes(planes, n, 0), k, out, |planes| {
             // Pairs of places move so that they end up in order below.
             let planes = planes.map(|bytes| _mm512_permutexvar_epi16(must_cast(PAIRS), must_cast(*bytes)));
             let [a, b, c, d, e, f, g, h] = planes;

@@ -1,7 +1,5 @@
 //! Bytes of many short values, put behind each other.
 
-#![expect(clippy::cast_possible_truncation, reason = "at most 128 bytes are kept")]
-
 use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
@@ -9,7 +7,6 @@ use bytemuck::must_cast;
 use super::bits::{load, store};
 use super::delta::{scan32, scan64};
 use crate::LengthsSeen;
-use crate::blocks::{by_heads, few_above_64};
 
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
@@ -56,22 +53,4 @@ pub(crate) fn offsets_u64(lengths: &[u32], start: u64, out: &mut [u64]) -> Lengt
     let [end, ..]: [u64; 8] = must_cast(sum);
     // No sum of lengths that fit memory wraps.
     LengthsSeen { largest: _mm512_reduce_max_epu32(largest), total: end.wrapping_sub(start) }
-}
-
-#[target_feature(
-    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
-)]
-pub(crate) fn prefixed(before: &[u8], prefixes: &[u32], lengths: &[u32], suffixes: &[u8], out: &mut [u8]) -> usize {
-    let values = (before, prefixes, lengths, suffixes);
-    if few_above_64(prefixes, lengths) {
-        let merge = |head, new, kept: usize| _mm512_mask_blend_epi8(_bzhi_u64(u64::MAX, kept as u32), new, head);
-        by_heads::<64, __m512i>(values, out, |bytes| must_cast(*bytes), merge, |head| must_cast(head))
-    } else {
-        let merge = |head: [__m512i; 2], new: [__m512i; 2], kept: usize| {
-            let first = _bzhi_u64(u64::MAX, kept as u32);
-            let second = _bzhi_u64(u64::MAX, kept.saturating_sub(64) as u32);
-            [_mm512_mask_blend_epi8(first, new[0], head[0]), _mm512_mask_blend_epi8(second, new[1], head[1])]
-        };
-        by_heads::<128, [__m512i; 2]>(values, out, |bytes| must_cast(*bytes), merge, |head| must_cast(head))
-    }
 }
