@@ -36,6 +36,7 @@
 //! | `dataset` | yes | directories of tiles |
 //! | `simulate` | no | realistic counts from a seed |
 //! | `arrow` | no | results as Arrow arrays |
+//! | `parquet` | no | the value encodings of Parquet |
 //! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.
@@ -48,6 +49,8 @@ mod input;
 mod limits;
 #[cfg(feature = "dataset")]
 mod mmap;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 #[cfg(feature = "dataset")]
@@ -56,7 +59,7 @@ mod trace;
 mod zstd;
 
 pub use buffer::{Buffer, Pages};
-pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
+pub use error::{EncodingFault, Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 pub use limits::Limits;
 #[cfg(feature = "dataset")]
 pub use mmap::MappedDirectory;

@@ -327,6 +327,7 @@ fn array(stored: ObsType, rows: usize, nulls: bool, buffer: &dyn Fn(usize) -> Op
 
 /// So many values at the start of a buffer, if it has them at an address that their type allows.
 fn scalars<T: arrow_buffer::ArrowNativeType>(values: Buffer, len: usize) -> Option<ScalarBuffer<T>> {
-    let fits = len.checked_mul(size_of::<T>())? <= values.len() && values.as_ptr().addr().is_multiple_of(align_of::<T>());
+    let fits =
+        len.checked_mul(size_of::<T>())? <= values.len() && values.as_ptr().addr().is_multiple_of(align_of::<T>());
     fits.then(|| ScalarBuffer::new(values, 0, len))
 }

@@ -1,0 +1,319 @@
+//! The sections of the Parquet corpus, sound and malformed, on every kernel level that this machine has.
+
+mod support;
+
+use std::path::Path;
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::Value;
+use support::parquet::{dictionary, hex, rendered, unhex};
+use support::{entries, json, same};
+use tilekern::kernels::Kernels;
+use tilekern::parquet::{
+    ByteArrays, Decoded, Decoder, Dictionary, Encoding, Input, Leniency, Options, Payload, PhysicalType, Scratch,
+    count, type_length,
+};
+use tilekern::{Error, Limits};
+
+/// Sections start here in their object, so that offsets are seen to be absolute.
+const START: u64 = 1_000_000;
+
+fn main() {
+    support::run("fixtures/parquet", |corpus| {
+        let mut trials = Vec::new();
+        for entry in entries(&corpus.join("raw/index.json")) {
+            let id = entry["id"].as_str().expect("an id").to_owned();
+            let folder = corpus.join("raw");
+            trials.push(Trial::test(format!("raw {id}"), move || sound(&folder, &id)));
+        }
+        for entry in entries(&corpus.join("malformed/index.json")) {
+            let id = entry["id"].as_str().expect("an id").to_owned();
+            let path = corpus.join("malformed").join(entry["file"].as_str().expect("a file"));
+            trials.push(Trial::test(format!("malformed {id}"), move || malformed(&path, &entry)));
+        }
+        trials
+    })
+}
+
+/// A section of the corpus, as its JSON describes it.
+struct Case {
+    bytes: Vec<u8>,
+    encoding: Encoding,
+    physical_type: PhysicalType,
+    count: i64,
+    bit_width: u32,
+    dictionary: Option<Dictionary>,
+}
+
+impl Case {
+    fn new(bytes: Vec<u8>, entry: &Value) -> Result<Case, Error> {
+        let kind = |name| {
+            Ok(match name {
+                "BOOLEAN" => PhysicalType::Boolean,
+                "INT32" => PhysicalType::Int32,
+                "INT64" => PhysicalType::Int64,
+                "INT96" => PhysicalType::Int96,
+                "FLOAT" => PhysicalType::Float,
+                "DOUBLE" => PhysicalType::Double,
+                "BYTE_ARRAY" => PhysicalType::ByteArray,
+                "FIXED_LEN_BYTE_ARRAY" => {
+                    PhysicalType::FixedLenByteArray(type_length(entry["type_length"].as_i64().unwrap_or(0))?)
+                }
+                other => panic!("type {other}"),
+            })
+        };
+        let name = entry["encoding"].as_str().expect("an encoding");
+        let physical_type = match entry["physical_type"].as_str() {
+            Some(name) => kind(name)?,
+            None => PhysicalType::Int32,
+        };
+        Ok(Case {
+            bytes,
+            encoding: Encoding::from_name(name).unwrap_or_else(|| panic!("encoding {name}")),
+            physical_type,
+            count: entry["count"].as_i64().expect("a count"),
+            bit_width: u32::try_from(entry["bit_width"].as_u64().unwrap_or(0)).expect("a width"),
+            dictionary: entry["dictionary"].as_array().map(|values| dictionary(values, physical_type)),
+        })
+    }
+
+    fn payload(&self, limits: &Limits) -> Result<Payload<'_>, Error> {
+        Ok(Payload {
+            encoding: self.encoding,
+            physical_type: self.physical_type,
+            count: count(self.count, limits)?,
+            bit_width: self.bit_width,
+            dictionary: self.dictionary.as_ref(),
+        })
+    }
+
+    fn decode(&self, bytes: &[u8], options: &Options) -> Result<Decoded, Error> {
+        self.payload(&options.limits)?.decode(Input::at(bytes, START), options)
+    }
+}
+
+fn options() -> impl Iterator<Item = Options> {
+    Kernels::available().map(Options::with_kernels)
+}
+
+fn sound(folder: &Path, id: &str) -> Result<(), Failed> {
+    let entry = json(&folder.join(format!("{id}.json")));
+    let case = Case::new(std::fs::read(folder.join(format!("{id}.bin")))?, &entry)?;
+    let expected = entry["values"].as_array().expect("values");
+    if let (Some(page), Some(dictionary)) = (entry["dictionary_page"].as_str(), &case.dictionary) {
+        page_of(&unhex(page), dictionary, case.physical_type)?;
+    }
+    let mut whole: Option<Decoded> = None;
+    for options in options() {
+        let decoded = case.decode(&case.bytes, &options)?;
+        same("end", Some(decoded.end - START), entry["consumed"].as_u64())?;
+        same("number of values", rendered(&decoded.values).len(), expected.len())?;
+        same(&format!("values, {:?}", options.kernels), rendered(&decoded.values) == *expected, true)?;
+        let payload = case.payload(&options.limits)?;
+        traced(&payload, &case.bytes, &options, &decoded, &entry["steps"])?;
+        pieces(&case, &options, &decoded)?;
+        whole = Some(decoded);
+    }
+    cuts(&case, &whole.ok_or("no kernels")?)
+}
+
+/// The corpus's dictionary page holds the corpus's dictionary.
+fn page_of(page: &[u8], dictionary: &Dictionary, kind: PhysicalType) -> Result<(), Failed> {
+    let options = Options::new()?;
+    let mut read = Dictionary::new();
+    match kind.width() {
+        Some(width) => read.read_fixed(Input::new(page), dictionary.len(), width, &options)?,
+        None => read.read_byte_arrays(Input::new(page), dictionary.len(), &options)?,
+    }
+    same("bytes of the dictionary", read.bytes() == dictionary.bytes(), true)?;
+    same("values of the dictionary", read.byte_arrays() == dictionary.byte_arrays(), true)
+}
+
+/// A trace gives the same values; its steps are those of the corpus, where it has some.
+fn traced(
+    payload: &Payload<'_>,
+    bytes: &[u8],
+    options: &Options,
+    decoded: &Decoded,
+    expected: &Value,
+) -> Result<(), Failed> {
+    let (trace, values) = payload.trace(Input::at(bytes, START), options);
+    same("fault of the trace", trace.fault.map(|fault| fault.to_string()), None)?;
+    same("values of the trace", values.as_ref() == Some(decoded), true)?;
+    if let Some(expected) = expected.as_array() {
+        for (step, expected) in trace.steps.iter().zip(expected) {
+            let label = expected["label"].as_str().unwrap_or_default();
+            same("label", step.label.as_str(), label)?;
+            same(&format!("start of {label}"), Some(step.span.start - START), expected["start"].as_u64())?;
+            same(&format!("end of {label}"), Some(step.span.end - START), expected["end"].as_u64())?;
+            same(&format!("detail of {label}"), Some(step.detail.as_str()), expected["detail"].as_str())?;
+        }
+        same("number of steps", trace.steps.len(), expected.len())?;
+    }
+    Ok(())
+}
+
+/// The next values, as bytes and, of any length, with their ends.
+fn take(decoder: &mut Decoder<'_, '_>, n: usize) -> Result<Vec<Vec<u8>>, Error> {
+    let size = usize::try_from(decoder.size(n)?).expect("a size");
+    if matches!(decoder, Decoder::PlainByteArrays(_) | Decoder::DeltaLength(_) | Decoder::DeltaBytes(_, None))
+        || matches!(decoder, Decoder::Dictionary(_)) && n > 0 && size % n != 0
+    {
+        let mut out = ByteArrays::new();
+        decoder.decode_byte_arrays(n, &mut out)?;
+        assert_eq!(out.bytes().len(), size, "size of values");
+        return Ok(out.iter().map(<[u8]>::to_vec).collect());
+    }
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    // Words, so that the slice is aligned.
+    let mut words = vec![0u64; size.div_ceil(8)];
+    let bytes = &mut bytemuck::cast_slice_mut::<_, u8>(&mut words)[..size];
+    decoder.decode(bytes)?;
+    Ok(bytes.chunks_exact(size / n).map(<[u8]>::to_vec).collect())
+}
+
+/// Any way to take and pass over values gives the same as all at once.
+fn pieces(case: &Case, options: &Options, whole: &Decoded) -> Result<(), Failed> {
+    let payload = case.payload(&options.limits)?;
+    let mut scratch = Scratch::new();
+    let input = Input::at(&case.bytes, START);
+    let n = payload.count;
+    let mut decoder = |skip: usize, take_: &[usize]| -> Result<Vec<Vec<u8>>, Failed> {
+        let mut decoder = Decoder::new(&payload, input, options, &mut scratch)?;
+        same("remaining", decoder.remaining(), n)?;
+        decoder.skip(skip)?;
+        let mut values = Vec::new();
+        for &these in take_ {
+            values.extend(take_as(&mut decoder, these, payload.physical_type)?);
+        }
+        same("remaining", decoder.remaining(), n - skip - take_.iter().sum::<usize>())?;
+        same("end", decoder.finish()?, whole.end)?;
+        Ok(values)
+    };
+    let all = decoder(0, &[n])?;
+    same("number of values", all.len(), n)?;
+    // Every position of short sections; of long ones the first, those around batches, and some more.
+    let step = n.div_ceil(400).max(1);
+    for skip in (0..=n).filter(|skip| skip % step == 0 || *skip < 70 || (1020..1030).contains(skip)) {
+        let rest = n - skip;
+        let head = rest.min(5);
+        same(&format!("{skip} passed over"), decoder(skip, &[head])? == all[skip..skip + head], true)?;
+        if skip % (step * 16) == 0 {
+            same(&format!("{skip} passed over, all"), decoder(skip, &[rest])? == all[skip..], true)?;
+        }
+    }
+    for batch in [1, 3, 8, 29, 31, 32, 33, 127, 128, 500, 1024, 1025] {
+        let sizes: Vec<usize> = (0..n).step_by(batch).map(|from| batch.min(n - from)).collect();
+        same(&format!("in batches of {batch}"), decoder(0, &sizes)? == all, true)?;
+    }
+    Ok(())
+}
+
+/// As [`take`], told whether values may have any length.
+fn take_as(decoder: &mut Decoder<'_, '_>, n: usize, kind: PhysicalType) -> Result<Vec<Vec<u8>>, Error> {
+    if kind == PhysicalType::ByteArray && matches!(decoder, Decoder::Dictionary(_)) {
+        let size = decoder.size(n)?;
+        let mut out = ByteArrays::new();
+        decoder.decode_byte_arrays(n, &mut out)?;
+        assert_eq!(out.bytes().len() as u64, size, "size of values");
+        return Ok(out.iter().map(<[u8]>::to_vec).collect());
+    }
+    take(decoder, n)
+}
+
+/// Cut anywhere, a section is refused, the same on every level, or gives the same values: where padding is cut that
+/// readers do without.
+fn cuts(case: &Case, whole: &Decoded) -> Result<(), Failed> {
+    for cut in 0..case.bytes.len() {
+        let bytes = &case.bytes[..cut];
+        let mut told: Option<String> = None;
+        for options in options() {
+            let message = match case.decode(bytes, &options) {
+                Ok(decoded) => {
+                    let runs = [Encoding::Hybrid, Encoding::RleDictionary, Encoding::PlainDictionary];
+                    if !(runs.contains(&case.encoding) || cut == 0 && case.count == 0) {
+                        return Err(format!("cut to {cut} bytes: accepted").into());
+                    }
+                    same(&format!("values, cut to {cut} bytes"), decoded.values == whole.values, true)?;
+                    "none".to_owned()
+                }
+                Err(error) => {
+                    let end = START + cut as u64;
+                    if error.offset().is_none_or(|offset| !(START..=end).contains(&offset)) {
+                        return Err(format!("cut to {cut} bytes: no offset inside: {error:?}").into());
+                    }
+                    format!("{error:?}")
+                }
+            };
+            let payload = case.payload(&options.limits)?;
+            let fault = payload.trace(Input::at(bytes, START), &options).0.fault;
+            same("fault of the trace", fault.map_or("none".to_owned(), |fault| format!("{fault:?}")), message.clone())?;
+            if let Some(told) = &told {
+                same(&format!("cut to {cut} bytes, {:?}", options.kernels), &message, told)?;
+            }
+            told = Some(message);
+        }
+    }
+    Ok(())
+}
+
+fn malformed(path: &Path, entry: &Value) -> Result<(), Failed> {
+    let bytes = std::fs::read(path)?;
+    let mut limits = Limits::default();
+    if let Some(values) = entry["limits"]["max_values"].as_u64() {
+        limits.max_values = values;
+    }
+    let mut told: Option<String> = None;
+    for options in options() {
+        let options = options.limits(limits);
+        let result = Case::new(bytes.clone(), entry).and_then(|case| {
+            let decoded = case.decode(&case.bytes, &options)?;
+            Ok((case, decoded))
+        });
+        let error = match (result, entry["error"].as_str()) {
+            (Ok((case, decoded)), None) => {
+                let expected = entry["values"].as_array().expect("values");
+                same("values", &rendered(&decoded.values), expected)?;
+                let payload = case.payload(&limits)?;
+                traced(&payload, &case.bytes, &options, &decoded, &Value::Null)?;
+                pieces(&case, &options, &decoded)?;
+                continue;
+            }
+            (Ok((_, decoded)), Some(kind)) => {
+                return Err(format!("accepted, though {kind}: {:?}", hex_of(&decoded)).into());
+            }
+            (Err(error), None) => return Err(format!("refused: {error:?}").into()),
+            (Err(error), Some(kind)) => {
+                same("kind", error.kind().name(), kind)?;
+                error
+            }
+        };
+        let outside = error.offset().is_some_and(|offset| !(START..=START + bytes.len() as u64).contains(&offset));
+        if outside || error.offset().is_none() && error.kind().name() != "limit_exceeded" {
+            return Err(format!("no offset inside the section: {error:?}").into());
+        }
+        let message = format!("{error:?}");
+        if let Some(told) = &told {
+            same("the same error everywhere", &message, told)?;
+        }
+        if let Ok(case) = Case::new(bytes.clone(), entry)
+            && let Ok(payload) = case.payload(&limits)
+        {
+            let fault = payload.trace(Input::at(&bytes, START), &options).0.fault;
+            same("fault of the trace", fault.map(|fault| format!("{fault:?}")), Some(message.clone()))?;
+            // Leniency changes whether there is an error, never memory safety or bounds.
+            _ = payload.decode(Input::at(&bytes, START), &options.leniency(Leniency::LENIENT));
+        }
+        told = Some(message);
+    }
+    if std::env::var_os("TILEKERN_SHOW_ERRORS").is_some() {
+        println!("{}: {}", entry["id"].as_str().unwrap_or_default(), told.unwrap_or_default());
+    }
+    Ok(())
+}
+
+fn hex_of(decoded: &Decoded) -> String {
+    rendered(&decoded.values).iter().take(8).map(Value::to_string).collect::<Vec<_>>().join(" ") + &hex(&[])
+}
