@@ -6,7 +6,7 @@ use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
-use support::parquet::{dictionary, hex, rendered, unhex};
+use support::parquet::{dictionary, rendered, unhex};
 use support::{entries, json, same};
 use tilekern::kernels::Kernels;
 use tilekern::parquet::{
@@ -48,7 +48,7 @@ struct Case {
 impl Case {
     fn new(bytes: Vec<u8>, entry: &Value) -> Result<Case, Error> {
         let kind = |name| {
-            Ok(match name {
+            Ok::<_, Error>(match name {
                 "BOOLEAN" => PhysicalType::Boolean,
                 "INT32" => PhysicalType::Int32,
                 "INT64" => PhysicalType::Int64,
@@ -153,25 +153,21 @@ fn traced(
     Ok(())
 }
 
-/// The next values, as bytes and, of any length, with their ends.
-fn take(decoder: &mut Decoder<'_, '_>, n: usize) -> Result<Vec<Vec<u8>>, Error> {
+/// The bytes of each of the next values.
+fn take(decoder: &mut Decoder<'_, '_>, n: usize, kind: PhysicalType) -> Result<Vec<Vec<u8>>, Error> {
     let size = usize::try_from(decoder.size(n)?).expect("a size");
-    if matches!(decoder, Decoder::PlainByteArrays(_) | Decoder::DeltaLength(_) | Decoder::DeltaBytes(_, None))
-        || matches!(decoder, Decoder::Dictionary(_)) && n > 0 && size % n != 0
-    {
+    let numbers = matches!(decoder, Decoder::Hybrid(_) | Decoder::BitPacked(_));
+    if kind == PhysicalType::ByteArray && !numbers {
         let mut out = ByteArrays::new();
         decoder.decode_byte_arrays(n, &mut out)?;
         assert_eq!(out.bytes().len(), size, "size of values");
         return Ok(out.iter().map(<[u8]>::to_vec).collect());
     }
-    if n == 0 {
-        return Ok(Vec::new());
-    }
     // Words, so that the slice is aligned.
     let mut words = vec![0u64; size.div_ceil(8)];
     let bytes = &mut bytemuck::cast_slice_mut::<_, u8>(&mut words)[..size];
     decoder.decode(bytes)?;
-    Ok(bytes.chunks_exact(size / n).map(<[u8]>::to_vec).collect())
+    Ok(bytes.chunks_exact((size / n.max(1)).max(1)).map(<[u8]>::to_vec).collect())
 }
 
 /// Any way to take and pass over values gives the same as all at once.
@@ -186,7 +182,7 @@ fn pieces(case: &Case, options: &Options, whole: &Decoded) -> Result<(), Failed>
         decoder.skip(skip)?;
         let mut values = Vec::new();
         for &these in take_ {
-            values.extend(take_as(&mut decoder, these, payload.physical_type)?);
+            values.extend(take(&mut decoder, these, payload.physical_type)?);
         }
         same("remaining", decoder.remaining(), n - skip - take_.iter().sum::<usize>())?;
         same("end", decoder.finish()?, whole.end)?;
@@ -209,18 +205,6 @@ fn pieces(case: &Case, options: &Options, whole: &Decoded) -> Result<(), Failed>
         same(&format!("in batches of {batch}"), decoder(0, &sizes)? == all, true)?;
     }
     Ok(())
-}
-
-/// As [`take`], told whether values may have any length.
-fn take_as(decoder: &mut Decoder<'_, '_>, n: usize, kind: PhysicalType) -> Result<Vec<Vec<u8>>, Error> {
-    if kind == PhysicalType::ByteArray && matches!(decoder, Decoder::Dictionary(_)) {
-        let size = decoder.size(n)?;
-        let mut out = ByteArrays::new();
-        decoder.decode_byte_arrays(n, &mut out)?;
-        assert_eq!(out.bytes().len() as u64, size, "size of values");
-        return Ok(out.iter().map(<[u8]>::to_vec).collect());
-    }
-    take(decoder, n)
 }
 
 /// Cut anywhere, a section is refused, the same on every level, or gives the same values: where padding is cut that
@@ -247,12 +231,13 @@ fn cuts(case: &Case, whole: &Decoded) -> Result<(), Failed> {
                     format!("{error:?}")
                 }
             };
+            if let Some(told) = &told {
+                same(&format!("cut to {cut} bytes, {:?}", options.kernels), &message, told)?;
+                continue;
+            }
             let payload = case.payload(&options.limits)?;
             let fault = payload.trace(Input::at(bytes, START), &options).0.fault;
             same("fault of the trace", fault.map_or("none".to_owned(), |fault| format!("{fault:?}")), message.clone())?;
-            if let Some(told) = &told {
-                same(&format!("cut to {cut} bytes, {:?}", options.kernels), &message, told)?;
-            }
             told = Some(message);
         }
     }
@@ -282,7 +267,8 @@ fn malformed(path: &Path, entry: &Value) -> Result<(), Failed> {
                 continue;
             }
             (Ok((_, decoded)), Some(kind)) => {
-                return Err(format!("accepted, though {kind}: {:?}", hex_of(&decoded)).into());
+                let values = rendered(&decoded.values);
+                return Err(format!("accepted, though {kind}: {:?}", &values[..values.len().min(8)]).into());
             }
             (Err(error), None) => return Err(format!("refused: {error:?}").into()),
             (Err(error), Some(kind)) => {
@@ -312,8 +298,4 @@ fn malformed(path: &Path, entry: &Value) -> Result<(), Failed> {
         println!("{}: {}", entry["id"].as_str().unwrap_or_default(), told.unwrap_or_default());
     }
     Ok(())
-}
-
-fn hex_of(decoded: &Decoded) -> String {
-    rendered(&decoded.values).iter().take(8).map(Value::to_string).collect::<Vec<_>>().join(" ") + &hex(&[])
 }

@@ -191,8 +191,8 @@ pub struct Payload<'a> {
     pub dictionary: Option<&'a Dictionary>,
 }
 
-/// Decoded values.
-#[derive(Clone, Debug, PartialEq)]
+/// Decoded values. They are equal if all their bits are.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Values {
     /// BOOLEAN: 0 or 1 each
@@ -218,8 +218,31 @@ pub enum Values {
     Numbers(Vec<u32>),
 }
 
+impl PartialEq for Values {
+    fn eq(&self, other: &Values) -> bool {
+        fn bits<W: Pod + PartialEq, T: Pod>(one: &[T], other: &[T]) -> bool {
+            bytemuck::cast_slice::<T, W>(one) == bytemuck::cast_slice::<T, W>(other)
+        }
+        match (self, other) {
+            (Values::Booleans(one), Values::Booleans(other)) => one == other,
+            (Values::Int32(one), Values::Int32(other)) => one == other,
+            (Values::Int64(one), Values::Int64(other)) => one == other,
+            (Values::Float(one), Values::Float(other)) => bits::<u32, _>(one, other),
+            (Values::Double(one), Values::Double(other)) => bits::<u64, _>(one, other),
+            (Values::Fixed { width, bytes }, Values::Fixed { width: other, bytes: others }) => {
+                width == other && bytes == others
+            }
+            (Values::ByteArrays(one), Values::ByteArrays(other)) => one == other,
+            (Values::Numbers(one), Values::Numbers(other)) => one == other,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Values {}
+
 /// What a section gave.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Decoded {
     /// Its values.

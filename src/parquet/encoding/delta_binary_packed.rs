@@ -185,18 +185,19 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
     /// # Errors
     /// Truncated, a header that the format does not allow, or another number of values.
     pub fn new(input: Input<'a>, count: usize, options: &Options) -> Result<DeltaBinaryPacked<'a, T>, Error> {
-        DeltaBinaryPacked::stream(input, count, options, Parts::of(""))
+        DeltaBinaryPacked::stream(input, count, options, Parts::of(""), count == 0)
     }
 
-    /// One of several streams.
+    /// One of several streams, which may be `absent`, that is have no header.
     pub(crate) fn stream(
         mut input: Input<'a>,
         count: usize,
         options: &Options,
         parts: Parts,
+        absent: bool,
     ) -> Result<DeltaBinaryPacked<'a, T>, Error> {
         let start = input.offset();
-        let header = if count == 0 && input.bytes().is_empty() {
+        let header = if absent && input.bytes().is_empty() {
             Header { block: 128, miniblocks: 4, per: 32, total: 0, first: 0 }
         } else {
             Header::read(&mut input, &options.leniency, parts.header)?

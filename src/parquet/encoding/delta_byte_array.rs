@@ -59,9 +59,10 @@ impl Lengths {
 
 impl<'a> Streams<'a> {
     pub(crate) fn new(input: Input<'a>, count: usize, options: &Options) -> Result<Streams<'a>, Error> {
-        let prefixes = DeltaBinaryPacked::stream(input, count, options, Parts::of(PREFIXES))?;
+        let absent = count == 0 && input.bytes().is_empty();
+        let prefixes = DeltaBinaryPacked::stream(input, count, options, Parts::of(PREFIXES), absent)?;
         let input = prefixes.clone().rest()?;
-        let lengths = DeltaBinaryPacked::stream(input, count, options, Parts::of(SUFFIXES))?;
+        let lengths = DeltaBinaryPacked::stream(input, count, options, Parts::of(SUFFIXES), absent)?;
         let suffixes = lengths.clone().rest()?;
         let count = prefixes.remaining().min(lengths.remaining());
         Ok(Streams { prefixes, lengths, suffixes, count, before: 0, options: *options })

@@ -28,7 +28,7 @@ impl<'a> DeltaLengthByteArray<'a> {
     /// # Errors
     /// Those of the lengths' structure: see [`DeltaBinaryPacked`].
     pub fn new(input: Input<'a>, count: usize, options: &Options) -> Result<DeltaLengthByteArray<'a>, Error> {
-        let lengths = DeltaBinaryPacked::stream(input, count, options, Parts::of(LENGTHS))?;
+        let lengths = DeltaBinaryPacked::stream(input, count, options, Parts::of(LENGTHS), count == 0)?;
         let bytes = lengths.clone().rest()?;
         Ok(DeltaLengthByteArray { count: lengths.remaining(), lengths, bytes, options: *options })
     }
