@@ -1,28 +1,47 @@
-//! Running sums.
+//! Running sums: over the sums of neighbours, of which each register then makes two.
+
+#![expect(clippy::cast_possible_truncation, reason = "widths are at most 64")]
 
 use core::arch::x86_64::*;
 
-use bytemuck::must_cast;
+use bytemuck::{Pod, must_cast};
 
-use super::bits::{blocks, cut32, cut64, words32, words64};
+use super::bits::{load, store};
+use crate::scalar::bits::ones;
 
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, before: u32, out: &mut [u32]) -> u32 {
+    let places = [must_cast([PAIRS_32[0]; 2]), must_cast([PAIRS_32[1]; 2])];
+    let second = must_cast([[0u32; 8], [16; 8]]);
     let least = _mm512_set1_epi32(least.cast_signed());
-    let mut packed = packed;
     let mut sum = _mm512_set1_epi32(before.cast_signed());
-    for (out, &width) in out.chunks_mut(per).zip(widths) {
-        let cut = cut32(width.into());
-        blocks::<16, _>(packed, 2 * usize::from(width), out, |bits| {
-            let sums = scan32(_mm512_add_epi32(words32(cut, bits), least));
-            let values = _mm512_add_epi32(sums, sum);
-            sum = _mm512_add_epi32(sum, _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums));
-            values
+    runs(packed, widths, per, out, |packed, width, out| {
+        let ones = _mm512_set1_epi32((ones(width) as u32).cast_signed());
+        // For the even places, and the odd ones: of each value the place of the 32 bits where it starts, among those of
+        // two registers, the place of those behind them, and the bit where it starts.
+        let cuts = places.map(|places| {
+            let bit = _mm512_mullo_epi32(places, _mm512_set1_epi32(width.cast_signed()));
+            let low = _mm512_or_si512(_mm512_srli_epi32::<5>(bit), second);
+            (low, _mm512_add_epi32(low, _mm512_set1_epi32(1)), bit)
         });
-        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
-    }
+        by_pairs::<16, _>(packed, 2 * width as usize, out, |a, b| {
+            let [even, odd] = cuts.map(|(low, high, bit)| {
+                let (low, high) = (_mm512_permutex2var_epi32(a, low, b), _mm512_permutex2var_epi32(a, high, b));
+                _mm512_add_epi32(_mm512_and_si512(_mm512_shrdv_epi32(low, high, bit), ones), least)
+            });
+            let sums = scan32(_mm512_add_epi32(even, odd));
+            let after_odd = _mm512_add_epi32(sums, sum);
+            // A place's sum is the one after it less the difference between them.
+            let after_even = _mm512_sub_epi32(after_odd, odd);
+            sum = _mm512_add_epi32(sum, _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums));
+            [
+                _mm512_permutex2var_epi32(after_even, must_cast(ZIP_32[0]), after_odd),
+                _mm512_permutex2var_epi32(after_even, must_cast(ZIP_32[1]), after_odd),
+            ]
+        });
+    });
     out.last().copied().unwrap_or(before)
 }
 
@@ -30,20 +49,85 @@ pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, b
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, before: u64, out: &mut [u64]) -> u64 {
+    let places = [must_cast([0u64, 2, 4, 6, 0, 2, 4, 6]), must_cast([1u64, 3, 5, 7, 1, 3, 5, 7])];
+    let second = must_cast([0u64, 0, 0, 0, 8, 8, 8, 8]);
+    let (first_half, second_half) =
+        (must_cast([0u64, 8, 1, 9, 2, 10, 3, 11]), must_cast([4u64, 12, 5, 13, 6, 14, 7, 15]));
     let least = _mm512_set1_epi64(least.cast_signed());
-    let mut packed = packed;
     let mut sum = _mm512_set1_epi64(before.cast_signed());
-    for (out, &width) in out.chunks_mut(per).zip(widths) {
-        let cut = cut64(width.into());
-        blocks::<8, _>(packed, width.into(), out, |bits| {
-            let sums = scan64(_mm512_add_epi64(words64(cut, bits), least));
-            let values = _mm512_add_epi64(sums, sum);
-            sum = _mm512_add_epi64(sum, _mm512_permutexvar_epi64(_mm512_set1_epi64(7), sums));
-            values
+    runs(packed, widths, per, out, |packed, width, out| {
+        let ones = _mm512_set1_epi64(ones(width).cast_signed());
+        // As above.
+        let cuts = places.map(|places| {
+            let bit = _mm512_mul_epu32(places, _mm512_set1_epi64(width.into()));
+            let low = _mm512_or_si512(_mm512_srli_epi64::<6>(bit), second);
+            (low, _mm512_add_epi64(low, _mm512_set1_epi64(1)), bit)
         });
-        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
-    }
+        by_pairs::<8, _>(packed, width as usize, out, |a, b| {
+            let [even, odd] = cuts.map(|(low, high, bit)| {
+                let (low, high) = (_mm512_permutex2var_epi64(a, low, b), _mm512_permutex2var_epi64(a, high, b));
+                _mm512_add_epi64(_mm512_and_si512(_mm512_shrdv_epi64(low, high, bit), ones), least)
+            });
+            let sums = scan64(_mm512_add_epi64(even, odd));
+            let after_odd = _mm512_add_epi64(sums, sum);
+            let after_even = _mm512_sub_epi64(after_odd, odd);
+            sum = _mm512_add_epi64(sum, _mm512_permutexvar_epi64(_mm512_set1_epi64(7), sums));
+            [
+                _mm512_permutex2var_epi64(after_even, first_half, after_odd),
+                _mm512_permutex2var_epi64(after_even, second_half, after_odd),
+            ]
+        });
+    });
     out.last().copied().unwrap_or(before)
+}
+
+/// Each run with its width and its first bits.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn runs<T>(packed: &[u8], widths: &[u8], per: usize, out: &mut [T], mut run: impl FnMut(&[u8], u32, &mut [T])) {
+    let (mut packed, mut out) = (packed, out);
+    for &width in widths {
+        if out.is_empty() {
+            break;
+        }
+        let (these, rest) = out.split_at_mut(per.min(out.len()));
+        run(packed, width.into(), these);
+        packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
+        out = rest;
+    }
+}
+
+/// Two registers of `N` words from the 64 bytes at every `step`th, which is at most 64.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn by_pairs<const N: usize, T: Pod>(
+    packed: &[u8],
+    step: usize,
+    out: &mut [T],
+    mut words: impl FnMut(__m512i, __m512i) -> [__m512i; 2],
+) {
+    let (mut packed, mut done, step) = (packed, 0, step.min(64));
+    for out in out.chunks_exact_mut(2 * N) {
+        let Some(bits) = packed.first_chunk::<128>() else { break };
+        let (first, second) = out.split_at_mut(N);
+        let [a, b] = words(load(bits), load(&bits[step..][..64]));
+        store(first, a);
+        store(second, b);
+        packed = &packed[2 * step..];
+        done += 2 * N;
+    }
+    for out in out[done..].chunks_mut(2 * N) {
+        let behind = packed.get(step..).unwrap_or(&[]);
+        let (first, second) = out.split_at_mut(N.min(out.len()));
+        let [a, b] = words(load(packed), load(behind));
+        store(first, a);
+        store(second, b);
+        packed = behind.get(step..).unwrap_or(&[]);
+    }
 }
 
 /// Running sums of 16 words.
@@ -71,3 +155,12 @@ pub(super) fn scan64(x: __m512i) -> __m512i {
     let x = _mm512_add_epi64(x, _mm512_maskz_permutexvar_epi64(0b1100_1100, ends, x));
     _mm512_add_epi64(x, _mm512_maskz_permutexvar_epi64(0b1111_0000, _mm512_set1_epi64(3), x))
 }
+
+/// The even places of eight, and the odd ones.
+const PAIRS_32: [[u32; 8]; 2] = [[0, 2, 4, 6, 8, 10, 12, 14], [1, 3, 5, 7, 9, 11, 13, 15]];
+
+/// The places of two registers in turn: the first halves, and the second ones.
+const ZIP_32: [[u32; 16]; 2] = [
+    [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23],
+    [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31],
+];
