@@ -181,7 +181,7 @@ fn numbers(below: u32) -> impl Iterator<Item = u32> {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        u32::try_from((state >> 32) * u64::from(below) >> 32).unwrap_or(0)
+        u32::try_from(((state >> 32) * u64::from(below)) >> 32).unwrap_or(0)
     })
 }
 
