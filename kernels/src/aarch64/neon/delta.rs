@@ -53,7 +53,11 @@ pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, b
             });
             last = out.last().copied().unwrap_or(last);
         } else {
-            last = scalar::delta::deltas_u64(packed, &[width], per, least, last, out);
+            scalar::bits::unpack_u64(packed, width.into(), out);
+            for value in out {
+                last = last.wrapping_add(least).wrapping_add(*value);
+                *value = last;
+            }
         }
         packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }

@@ -11,7 +11,7 @@ use crate::scalar;
 pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     // Compilers make interleaving stores of these loops.
-    if n < 16 || matches!(k, 1 | 2 | 4) {
+    if n < 16 || matches!(k, 1..=4) {
         return scalar::planes::words(planes, k, out);
     }
     let mut first = 0;
