@@ -240,17 +240,23 @@ pub(crate) fn few_above_64(prefixes: &[u32], lengths: &[u32]) -> bool {
 /// `out`. Where it is smaller, the bytes of the last planes are not in the words.
 #[inline(always)]
 pub(crate) fn by_planes<const K: usize, const N: usize>(
-    planes: [&[u8]; K],
+    mut planes: [&[u8]; K],
     k: usize,
     out: &mut [u8],
     block: impl Fn([&[u8; N]; K]) -> [[u8; K]; N],
 ) {
     let n = planes[0].len();
-    let planes = planes.map(|plane| &plane[..n]);
+    for plane in &mut planes {
+        *plane = &plane[..n];
+    }
     let mut start = 0;
     while start < n {
         start = start.min(n - N);
-        let words = block(planes.map(|plane| &plane[start..].as_chunks().0[0]));
+        let mut bytes = [&[0; N]; K];
+        for (bytes, plane) in bytes.iter_mut().zip(&planes) {
+            *bytes = &plane[start..].as_chunks().0[0];
+        }
+        let words = block(bytes);
         let out = &mut out[start * k..];
         if k == K {
             out[..N * K].copy_from_slice(words.as_flattened());

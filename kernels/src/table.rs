@@ -143,7 +143,7 @@ fn neon(_: level::aarch64::Neon) -> &'static Ops {
         // None of these is timed, for want of the hardware. 34 instructions for 16 values, against 10 for each in the plain
         // loop.
         gaps: aarch64::neon::scan::gaps,
-        // Where `k` is 8, 28 shuffles and 8 stores of pairs at most for 16 words, of which the plain loop stores each byte.
+        // 24 shuffles for 16 words of eight bytes; the plain loop shifts each plane's bytes into place.
         words: aarch64::neon::planes::words,
         // 14 instructions for 8 values of up to 25 bits, against 6 for each.
         unpack_u8: aarch64::neon::bits::unpack_u8,
