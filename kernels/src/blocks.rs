@@ -136,7 +136,16 @@ pub(crate) fn by_windows<const WINDOW: usize, const N: usize, T: Copy>(
     mut block: impl FnMut(&[u8; WINDOW]) -> [T; N],
 ) {
     let (mut packed, mut done, step) = (packed, 0, step.min(WINDOW));
-    for out in out.as_chunks_mut().0 {
+    // Two at a time, since a turn of the loop takes as long as a block.
+    for out in out.chunks_exact_mut(2 * N) {
+        let (Some(windows), (first, second)) = (packed.get(..step + WINDOW), out.split_at_mut(N)) else { break };
+        for (out, window) in [(first, windows), (second, &windows[step..])] {
+            out.copy_from_slice(&block(window.first_chunk().unwrap_or(&[0; WINDOW])));
+        }
+        packed = &packed[2 * step..];
+        done += 2 * N;
+    }
+    for out in out[done..].as_chunks_mut().0 {
         let Some(window) = packed.first_chunk() else { break };
         *out = block(window);
         packed = &packed[step..];
@@ -240,17 +249,23 @@ pub(crate) fn few_above_64(prefixes: &[u32], lengths: &[u32]) -> bool {
 /// `out`. Where it is smaller, the bytes of the last planes are not in the words.
 #[inline(always)]
 pub(crate) fn by_planes<const K: usize, const N: usize>(
-    planes: [&[u8]; K],
+    mut planes: [&[u8]; K],
     k: usize,
     out: &mut [u8],
     block: impl Fn([&[u8; N]; K]) -> [[u8; K]; N],
 ) {
     let n = planes[0].len();
-    let planes = planes.map(|plane| &plane[..n]);
+    for plane in &mut planes {
+        *plane = &plane[..n];
+    }
     let mut start = 0;
     while start < n {
         start = start.min(n - N);
-        let words = block(planes.map(|plane| &plane[start..].as_chunks().0[0]));
+        let mut bytes = [&[0; N]; K];
+        for (bytes, plane) in bytes.iter_mut().zip(&planes) {
+            *bytes = &plane[start..].as_chunks().0[0];
+        }
+        let words = block(bytes);
         let out = &mut out[start * k..];
         if k == K {
             out[..N * K].copy_from_slice(words.as_flattened());

@@ -49,36 +49,36 @@ pub fn unpack_u64(packed: &[u8], width: u32, out: &mut [u64]) {
 
 /// Reads `WINDOW` bytes (8 or 16) for each value.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "the window is cut to 64 bits on purpose")]
 fn unpack<const WINDOW: usize, T>(packed: &[u8], width: u32, out: &mut [T], cut: impl Fn(u64) -> T) {
     let (width, ones) = (width as usize, ones(width));
-    let value = |from: &[u8], i: usize| {
-        let bit = i * width;
-        let bytes = &from[bit / 8..][..WINDOW];
-        let shift = bit % 8;
-        let window = if WINDOW == 8 {
-            u64::from_le_bytes(*bytes.as_chunks().0.first().unwrap_or(&[0; 8])) >> shift
-        } else {
-            (u128::from_le_bytes(*bytes.as_chunks().0.first().unwrap_or(&[0; 16])) >> shift) as u64
+    // Eights of values start at whole bytes: where each of them does, and in which bit of that byte.
+    let places: [(usize, usize); 8] = core::array::from_fn(|i| (i * width / 8, i * width % 8));
+    let mut packed = packed;
+    for out in out.chunks_mut(8) {
+        let mut end = [0; 64 + 16];
+        let from = match packed.get(..width + WINDOW) {
+            Some(from) => from,
+            None => {
+                let bytes = packed.len().min(width);
+                end[..bytes].copy_from_slice(&packed[..bytes]);
+                &end[..width + WINDOW]
+            }
         };
-        cut(window & ones)
-    };
-    // Eights of values start at whole bytes; those whose windows end inside the slice come first.
-    let inside = packed.len().checked_sub(WINDOW + width).map_or(0, |spare| spare / width.max(1) + 1);
-    let inside = if width == 0 { 0 } else { inside * 8 };
-    let (first, rest) = out.split_at_mut(inside.min(out.len()));
-    for (i, out) in first.iter_mut().enumerate() {
-        *out = value(packed, i);
-    }
-    let mut at = first.len() / 8 * width;
-    for out in rest.chunks_mut(8) {
-        let mut eight = [0; 64 + 16];
-        let bytes = packed_len(out.len(), width);
-        eight[..bytes].copy_from_slice(&packed[at..at + bytes]);
-        at += bytes;
-        for (i, out) in out.iter_mut().enumerate() {
-            *out = value(&eight, i);
+        for (out, (byte, shift)) in out.iter_mut().zip(places) {
+            *out = cut(window::<WINDOW>(&from[byte..], shift) & ones);
         }
+        packed = packed.get(width..).unwrap_or(&[]);
+    }
+}
+
+/// The 64 bits from bit `shift` on.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "the window is cut to 64 bits on purpose")]
+fn window<const WINDOW: usize>(bytes: &[u8], shift: usize) -> u64 {
+    if WINDOW == 8 {
+        u64::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 8])) >> shift
+    } else {
+        (u128::from_le_bytes(*bytes.first_chunk().unwrap_or(&[0; 16])) >> shift) as u64
     }
 }
 

@@ -6,14 +6,14 @@ use super::bits::{packed_len, unpack_u32, unpack_u64};
 #[inline(always)]
 pub fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, before: u32, out: &mut [u32]) -> u32 {
     let unpack = |packed: &[u8], width, out: &mut [u32]| unpack_u32(packed, width, out);
-    deltas(packed, widths, per, out, before, unpack, |sum, delta| sum.wrapping_add(least).wrapping_add(delta))
+    deltas(packed, widths, per, out, before, unpack, |sum, delta| sum.wrapping_add(least.wrapping_add(delta)))
 }
 
 /// 64-bit values.
 #[inline(always)]
 pub fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, before: u64, out: &mut [u64]) -> u64 {
     let unpack = |packed: &[u8], width, out: &mut [u64]| unpack_u64(packed, width, out);
-    deltas(packed, widths, per, out, before, unpack, |sum, delta| sum.wrapping_add(least).wrapping_add(delta))
+    deltas(packed, widths, per, out, before, unpack, |sum, delta| sum.wrapping_add(least.wrapping_add(delta)))
 }
 
 /// Two loops over each run: one that unpacks, one that adds up.

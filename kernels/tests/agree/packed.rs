@@ -286,4 +286,30 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn any_differences(
+        packed in proptest::collection::vec(any::<u8>(), 4_096..4_300),
+        widths in proptest::collection::vec(0u8..65, 8),
+        runs in 1usize..3,
+        least in any::<u64>(),
+        before in any::<u64>(),
+        len in 0usize..513,
+    ) {
+        let per = 32 * runs;
+        let len = len.min(8 * per);
+        let mut want = vec![0u64; len];
+        let last = naive::deltas(&packed, &widths, per, least, before, &mut want);
+        let narrow: Vec<u8> = widths.iter().map(|width| width % 33).collect();
+        let mut want_narrow = vec![0u32; len];
+        let last_narrow = naive::deltas(&packed, &narrow, per, least as u32, before as u32, &mut want_narrow);
+        for &row in rows() {
+            let mut values = vec![0u64; len];
+            prop_assert_eq!(row.deltas_u64(&packed, &widths, per, least, before, &mut values), last);
+            prop_assert_eq!(&values, &want);
+            let mut values = vec![0u32; len];
+            let got = row.deltas_u32(&packed, &narrow, per, least as u32, before as u32, &mut values);
+            prop_assert_eq!((got, &values), (last_narrow, &want_narrow));
+        }
+    }
 }

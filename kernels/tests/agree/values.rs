@@ -344,4 +344,18 @@ proptest! {
             |row, out| row.spans(&data, &starts, &lengths, out),
         );
     }
+
+    #[test]
+    fn any_indices(
+        table in proptest::collection::vec(any::<u32>(), 0..300),
+        indices in proptest::collection::vec(prop_oneof![20 => 0u32..200, 1 => any::<u32>()], 0..300),
+    ) {
+        let mut want = vec![0u32; indices.len()];
+        let outside = naive::gather(&table, &indices, &mut want, 0);
+        for &row in rows() {
+            let mut entries = vec![7u32; indices.len()];
+            prop_assert_eq!(row.gather_u32(&table, &indices, &mut entries), outside);
+            prop_assert_eq!(&entries, &want);
+        }
+    }
 }

@@ -4,10 +4,9 @@
 
 use core::arch::x86_64::*;
 
-use bytemuck::must_cast;
+use bytemuck::{Pod, must_cast};
 
 use crate::blocks::by_windows;
-use crate::scalar;
 use crate::scalar::bits::ones;
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
@@ -59,16 +58,57 @@ pub(crate) fn unpack_u64(packed: &[u8], width: u32, out: &mut [u64]) {
     }
 }
 
-/// The plain loop, compiled for this level.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn unpack_lanes_u32(packed: &[u8], width: u32, out: &mut [u32]) {
-    scalar::bits::unpack_lanes_u32(packed, width, out);
+    let ones = _mm256_set1_epi32((ones(width) as u32).cast_signed());
+    let second = _mm256_inserti128_si256::<1>(_mm256_setzero_si256(), _mm_set1_epi32(width.cast_signed()));
+    lanes::<8, 32, _>(packed, width, out, |bit, low, high| {
+        let down = _mm256_add_epi32(second, _mm256_set1_epi32(bit.cast_signed()));
+        let down = _mm256_and_si256(down, _mm256_set1_epi32(31));
+        let high = _mm256_sllv_epi32(high, _mm256_sub_epi32(_mm256_set1_epi32(32), down));
+        _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(low, down), high), ones)
+    });
 }
 
-/// The plain loop, compiled for this level.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn unpack_lanes_u64(packed: &[u8], width: u32, out: &mut [u64]) {
-    scalar::bits::unpack_lanes_u64(packed, width, out);
+    let ones = _mm256_set1_epi64x(ones(width).cast_signed());
+    let second = _mm256_inserti128_si256::<1>(_mm256_setzero_si256(), _mm_set1_epi64x(width.into()));
+    lanes::<4, 64, _>(packed, width, out, |bit, low, high| {
+        let down = _mm256_add_epi64(second, _mm256_set1_epi64x(bit.into()));
+        let down = _mm256_and_si256(down, _mm256_set1_epi64x(63));
+        let high = _mm256_sllv_epi64(high, _mm256_sub_epi64(_mm256_set1_epi64x(64), down));
+        _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi64(low, down), high), ones)
+    });
+}
+
+/// Groups of 128 values, two rows of the lanes at a time, which are `N`. `words` is given the bit where the first row
+/// starts, for each row the words of the lanes where it starts, and those after.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+#[inline]
+fn lanes<const N: usize, const BITS: u32, T: Pod>(
+    packed: &[u8],
+    width: u32,
+    out: &mut [T],
+    words: impl Fn(u32, __m256i, __m256i) -> __m256i,
+) {
+    let mut vectors = packed.as_chunks::<16>().0;
+    for group in out.as_chunks_mut::<128>().0 {
+        let two = |place: u32| -> [__m128i; 2] {
+            match vectors[place as usize..].first_chunk::<2>() {
+                Some(&two) => must_cast(two),
+                None => must_cast([vectors.last().copied().unwrap_or([0; 16]), [0; 16]]),
+            }
+        };
+        let mut bit = 0;
+        for out in group.as_chunks_mut::<N>().0 {
+            let ([a, after_a], [b, after_b]) = (two(bit / BITS), two((bit + width) / BITS));
+            let words = words(bit, _mm256_set_m128i(b, a), _mm256_set_m128i(after_b, after_a));
+            bytemuck::cast_slice_mut(out).copy_from_slice(bytemuck::bytes_of(&words));
+            bit += 2 * width;
+        }
+        vectors = vectors.get(width as usize..).unwrap_or(&[]);
+    }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]

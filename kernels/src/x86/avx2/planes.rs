@@ -15,7 +15,7 @@ use crate::{CountsSeen, Store, scalar};
 pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     // What compilers make of these loops is no slower than the registers below.
-    if n < 32 || matches!(k, 1 | 2 | 4) {
+    if n < 32 || matches!(k, 1..=4) {
         return scalar::planes::words(planes, k, out);
     }
     let mut first = 0;

@@ -18,7 +18,7 @@ use crate::{CountsSeen, Store, scalar};
 pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     match k {
-        1 | 2 | 4 => scalar::planes::words(planes, k, out),
+        1..=4 => scalar::planes::words(planes, k, out),
         8 if n >= 64 => by_planes::<8, 64>(eight_planes(planes, n, 0), k, out, |planes| {
             // Pairs of places move so that they end up in order below.
             let planes = planes.map(|bytes| _mm512_permutexvar_epi16(must_cast(PAIRS), must_cast(*bytes)));
