@@ -29,11 +29,39 @@ fn main() {
         for entry in entries(&corpus.join("malformed/index.json")) {
             let id = entry["id"].as_str().expect("an id").to_owned();
             let path = corpus.join("malformed").join(entry["file"].as_str().expect("a file"));
+            if let Some(case) = LENIENT.iter().find(|case| case.0 == id) {
+                let (path, entry) = (path.clone(), entry.clone());
+                trials.push(Trial::test(format!("lenient {id}"), move || lenient(&path, &entry, case)));
+            }
             trials.push(Trial::test(format!("malformed {id}"), move || malformed(&path, &entry)));
+        }
+        for name in ["encodings", "dictionary"] {
+            let path = corpus.join(name);
+            trials.push(Trial::test(format!("pages of {name}"), move || pages(&path)));
         }
         trials
     })
 }
+
+type Allow = fn(&mut Leniency);
+
+/// What malformed sections give to a reader that lets their fault pass: how many values, and the last of them.
+const LENIENT: &[(&str, &[Allow], usize, &str)] = &[
+    ("bss-one-value-more", &[|l| l.trailing_bytes = true], 10, "\"0x0000000000000000\""),
+    ("dba-prefix-first", &[|l| l.clamped_prefixes = true], 2, "\"63\""),
+    ("dba-prefix-huge", &[|l| l.clamped_prefixes = true], 2, "\"6162636478\""),
+    ("dbp-block-100", &[|l| l.block_sizes = true], 10, "12"),
+    ("dbp-count-less-than-page", &[|l| l.declared_counts = true], 50, "49"),
+    ("dbp-i32-first-too-big", &[|l| l.wide_int32 = true], 1, "-2147483648"),
+    ("dbp-i32-width64", &[|l| l.wide_int32 = true], 10, "6"),
+    ("dbp-mini-16-values", &[|l| l.block_sizes = true], 10, "12"),
+    ("dbp-miniblock-cut-1", &[|l| l.cut_miniblock = true], 200, "\"-5870464725729602655\""),
+    ("dbp-minis-zero", &[|l| l.no_miniblocks = true, |l| l.trailing_bytes = true], 10, "12"),
+    ("dbp-trailing-bytes", &[|l| l.trailing_bytes = true], 200, "597"),
+    ("dict-rle-value-over-width", &[|l| l.wide_runs = true], 5, "40"),
+    ("dict-rle-zero-run", &[|l| l.empty_runs = true], 5, "20"),
+    ("dlba-trailing", &[|l| l.trailing_bytes = true], 5, "\"61\""),
+];
 
 /// A section of the corpus, as its JSON describes it.
 struct Case {
@@ -298,4 +326,71 @@ fn malformed(path: &Path, entry: &Value) -> Result<(), Failed> {
         println!("{}: {}", entry["id"].as_str().unwrap_or_default(), told.unwrap_or_default());
     }
     Ok(())
+}
+
+/// Exactly the named leniencies let a section pass, and no other does.
+fn lenient(path: &Path, entry: &Value, (_, allow, n, last): &(&str, &[Allow], usize, &str)) -> Result<(), Failed> {
+    let case = Case::new(std::fs::read(path)?, entry)?;
+    for options in options() {
+        let mut named = Leniency::STRICT;
+        allow.iter().for_each(|allow| allow(&mut named));
+        for leniency in [named, Leniency::LENIENT] {
+            let decoded = case.decode(&case.bytes, &options.leniency(leniency))?;
+            let values = rendered(&decoded.values);
+            same("number of values", values.len(), *n)?;
+            same("last value", values.last().map(Value::to_string).as_deref(), Some(*last))?;
+            let payload = case.payload(&options.limits)?;
+            traced(&payload, &case.bytes, &options.leniency(leniency), &decoded, &Value::Null)?;
+        }
+        for i in 0..allow.len() {
+            let mut fewer = Leniency::STRICT;
+            allow.iter().enumerate().filter(|&(j, _)| j != i).for_each(|(_, allow)| allow(&mut fewer));
+            same("accepted with fewer", case.decode(&case.bytes, &options.leniency(fewer)).is_ok(), false)?;
+        }
+    }
+    Ok(())
+}
+
+/// The pages of a file, whose bodies lie in it as they are: values, and steps with the file's offsets.
+fn pages(path: &Path) -> Result<(), Failed> {
+    let bytes = std::fs::read(path.with_extension("parquet"))?;
+    let description = json(&path.with_extension("json"));
+    let list = |key: &str| description[key].as_array().expect("a list");
+    let number = |value: &Value| usize::try_from(value.as_u64().expect("a number")).expect("a size");
+    let options = Options::new()?;
+    let mut seen = 0;
+    for (i, column) in list("columns").iter().enumerate() {
+        let mut dictionary = Dictionary::new();
+        for page in list("pages").iter().filter(|page| page["col"].as_u64() == Some(i as u64)) {
+            let body = number(&page["body_start"])..number(&page["body_end"]);
+            let input = Input::at(&bytes[body.clone()], body.start as u64);
+            let n = number(&page["num_values"]);
+            let mut entry = column.clone();
+            (entry["encoding"], entry["count"]) = (page["encoding"].clone(), n.into());
+            let case = Case::new(bytes[body].to_vec(), &entry)?;
+            if page["type"] == "DICTIONARY_PAGE" {
+                match case.physical_type.width() {
+                    Some(width) => dictionary.read_fixed(input, n, width, &options)?,
+                    None => dictionary.read_byte_arrays(input, n, &options)?,
+                }
+                continue;
+            }
+            let payload = Payload { dictionary: Some(&dictionary), ..case.payload(&options.limits)? };
+            let (trace, decoded) = payload.trace(input, &options);
+            same("fault", trace.fault.map(|fault| fault.to_string()), None)?;
+            let values = rendered(&decoded.ok_or("no values")?.values);
+            same("values", &values, column["values"].as_array().expect("values"))?;
+            let traced = list("trace").iter().find(|traced| traced["column"] == column["name"]).ok_or("no trace")?;
+            let steps = traced["steps"].as_array().expect("steps");
+            same("number of steps", trace.steps.len(), steps.len())?;
+            for (step, expected) in trace.steps.iter().zip(steps) {
+                same("label", Some(step.label.as_str()), expected["label"].as_str())?;
+                same("start", Some(step.span.start), expected["start"].as_u64())?;
+                same("end", Some(step.span.end), expected["end"].as_u64())?;
+                same("detail", Some(step.detail.as_str()), expected["detail"].as_str())?;
+            }
+            seen += 1;
+        }
+    }
+    same("columns", seen, list("trace").len())
 }

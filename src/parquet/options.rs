@@ -52,8 +52,8 @@ pub struct Leniency {
     pub trailing_bytes: bool,
     /// A delta encoding that states fewer values than the page gives as many as it states; of more, the first.
     pub declared_counts: bool,
-    /// Block sizes that are no multiple of 128, or have up to 64 bits, and miniblocks that are no multiple of 32 values,
-    /// but of 8.
+    /// Block sizes that are no multiple of 128, or have up to 64 bits, and miniblocks that are no multiple of 32 values;
+    /// where they are no multiple of 8, without bits.
     pub block_sizes: bool,
     /// 0 miniblocks a block mean 1.
     pub no_miniblocks: bool,

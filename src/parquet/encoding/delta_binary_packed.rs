@@ -110,7 +110,7 @@ impl Header {
     fn read(input: &mut Input<'_>, leniency: &Leniency, part: Part) -> Result<Header, Error> {
         let start = input.offset();
         let block = input.uleb(if leniency.block_sizes { 64 } else { 32 }, part)?;
-        let multiple = if leniency.block_sizes { 8 } else { 128 };
+        let multiple = if leniency.block_sizes { 1 } else { 128 };
         if block == 0 || !block.is_multiple_of(multiple) {
             return Err(fault(EncodingFault::BlockSize { found: block }, part).at(start));
         }
@@ -123,7 +123,7 @@ impl Header {
             miniblocks = 1;
         }
         let per = block / miniblocks;
-        let multiple = if leniency.block_sizes { 8 } else { 32 };
+        let multiple = if leniency.block_sizes { 1 } else { 32 };
         // What fits no address cannot be counted here.
         if !block.is_multiple_of(miniblocks)
             || per == 0
@@ -282,14 +282,19 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
                 let kind = EncodingFault::BitWidth { found: width, max };
                 return Err(fault(kind, self.parts.block).at(widths_start + i as u64));
             }
+            if width > 0 && !self.header.per.is_multiple_of(8) {
+                // Let pass so far, but where such a miniblock would end is anybody's guess.
+                let Header { block, miniblocks, .. } = self.header;
+                return Err(fault(EncodingFault::MiniblockSize { block, miniblocks }, self.parts.header).at(self.start));
+            }
             let these = left.min(self.header.per);
             let mut bytes = (self.header.per / 8).saturating_mul(width.into());
             let present = full.len() as u64 - len;
             if bytes > present {
-                let used = these.div_ceil(8).saturating_mul(width.into());
                 let exact = (these / 8).saturating_mul(width.into()) + (these % 8 * u64::from(width)).div_ceil(8);
-                if self.options.leniency.cut_miniblock && left == self.behind && these == left && exact <= present {
-                    bytes = used.min(present);
+                let last = these == left && values == self.behind;
+                if self.options.leniency.cut_miniblock && last && exact <= present {
+                    bytes = present;
                 } else {
                     self.input.take(len, self.parts.miniblock)?;
                     return Err(self.input.truncated(bytes, self.parts.miniblock));

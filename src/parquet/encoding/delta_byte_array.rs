@@ -14,8 +14,8 @@ use crate::parquet::options::Options;
 
 pub(crate) const PREFIXES: &str = "prefix lengths";
 pub(crate) const SUFFIXES: &str = "suffix lengths";
-const PREFIX: Part = Part::Values(PREFIXES, "value");
-const SUFFIX: Part = Part::Values(SUFFIXES, "value");
+const PREFIX: Part = Part::Values("", PREFIXES);
+const SUFFIX: Part = Part::Values("", SUFFIXES);
 const BYTES: Part = Part::Values("", "suffix bytes");
 
 /// Values of any or of a fixed length.

@@ -72,7 +72,7 @@ impl<'a> DeltaLengthByteArray<'a> {
             let found = length.cast_signed();
             if found < 0 {
                 let kind = EncodingFault::NegativeLength { found: found.into() };
-                return fault(kind, Part::Values(LENGTHS, "value")).at(before.clone().place_of(i)).index(index);
+                return fault(kind, Part::Values("", LENGTHS)).at(before.clone().place_of(i)).index(index);
             }
             if let Err(error) = self.bytes.take(length.into(), BYTES) {
                 return error.index(index);
