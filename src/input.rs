@@ -110,6 +110,22 @@ impl<'a> Input<'a> {
             self.offset += 1;
             return Ok(first.into());
         }
+        // Up to eight bytes at once: lengths that vary are not guessed well.
+        if let Some(word) = self.bytes.first_chunk() {
+            let word = u64::from_le_bytes(*word);
+            let ends = !word & 0x8080_8080_8080_8080;
+            // The bytes up to the first without its top bit, of each the seven others, moved together.
+            let sevens = word & (ends ^ ends.wrapping_sub(1)) & 0x7f7f_7f7f_7f7f_7f7f;
+            let pairs = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+            let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+            let value = fours & 0x0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4;
+            if ends != 0 && value <= u64::MAX >> (64 - bits) {
+                let len = ends.trailing_zeros() / 8 + 1;
+                self.bytes = &self.bytes[len as usize..];
+                self.offset += u64::from(len);
+                return Ok(value);
+            }
+        }
         self.long_uleb(bits, part)
     }
 
@@ -144,5 +160,34 @@ impl<'a> Input<'a> {
     pub(crate) fn zigzag(&mut self, part: Part) -> Result<i64, Error> {
         let value = self.uleb(64, part)?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
+    }
+}
+
+#[cfg(all(test, feature = "parquet"))]
+mod tests {
+    use super::*;
+
+    /// Both ways to read a varint give the same: the one for eight bytes, and the one for their end.
+    #[test]
+    fn varints() {
+        let mut state = 1u64;
+        for i in 0..20_000u32 {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let (len, bits) = (i as usize % 12, if i % 2 == 0 { 32 } else { 64 });
+            let mut bytes = [0x80u8; 24];
+            for (byte, from) in bytes.iter_mut().zip(state.to_le_bytes().into_iter().cycle()) {
+                *byte |= if i % 3 == 0 { 0 } else { from };
+            }
+            if len > 0 {
+                bytes[len - 1] &= if i % 5 == 0 { 0 } else { 0x7f };
+            }
+            let (mut quick, mut long) = (Input::at(&bytes, 7), Input::at(&bytes, 7));
+            let results = (quick.uleb(bits, Part::Object).ok(), long.long_uleb(bits, Part::Object).ok());
+            assert_eq!(results.0, results.1, "{bytes:x?}, {bits} bits");
+            assert_eq!(quick.offset(), long.offset());
+            assert_eq!(results.0.is_some(), quick.offset() > 7);
+        }
+        assert_eq!(Input::new(&[0x80, 0x80]).uleb(64, Part::Object).unwrap_err().kind().name(), "truncated");
+        assert_eq!(Input::new(&[0x80; 10]).uleb(64, Part::Object).unwrap_err().kind().name(), "varint_overflow");
     }
 }
