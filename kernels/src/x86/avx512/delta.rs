@@ -123,7 +123,8 @@ fn by_pairs<const N: usize, T: Pod, W: FnMut(&Cuts, __m512i, __m512i) -> [__m512
 ) {
     // Runs far from the ends of both slices; few widths change from run to run.
     let (mut packed, mut run, mut done) = (packed, 0, 0);
-    let mut last = (0, cuts(0));
+    let first = widths.first().copied().unwrap_or(0);
+    let mut last = (first, cuts(first.into()));
     let mut runs = out.chunks_exact_mut(per);
     while let Some(&width) = widths.get(run) {
         let (len, step) = (per / 8 * usize::from(width), N / 8 * usize::from(width).min(8 * 64 / N));
