@@ -4,13 +4,13 @@ mod support;
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use support::peak;
-use support::{command, tilekern};
+use support::{command, files, tilekern};
 use tempfile::tempdir;
 
 /// Writes a Matrix Market folder of `cells` x `genes` in which each cell has `per_cell` counts; in the order of genes, so
@@ -30,23 +30,6 @@ fn folder(path: &Path, cells: usize, genes: usize, per_cell: usize) {
     let lines = |n: usize, name: &str| (0..n).map(|i| format!("{name}{i}\n")).collect::<String>();
     fs::write(path.join("features.tsv"), lines(genes, "gene")).unwrap();
     fs::write(path.join("barcodes.tsv"), lines(cells, "cell")).unwrap();
-}
-
-fn files(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.push((path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap()));
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 #[test]

@@ -7,10 +7,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use support::{Run, command, names, tilekern};
+use support::{Run, command, files, names, tilekern};
 use tempfile::tempdir;
 
 /// Writes a Matrix Market folder of `cells` x 60.
@@ -22,23 +22,6 @@ fn folder(path: &Path, cells: usize) {
     fs::write(path.join("matrix.mtx"), head + &lines).unwrap();
     fs::write(path.join("features.tsv"), (0..60).map(|i| format!("gene{i}\n")).collect::<String>()).unwrap();
     fs::write(path.join("barcodes.tsv"), (0..cells).map(|i| format!("cell{i}\n")).collect::<String>()).unwrap();
-}
-
-fn files(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut found = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(next).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.push((path.strip_prefix(root).unwrap().to_owned(), fs::read(&path).unwrap()));
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Runs the command where no file can grow above so many blocks of 512 bytes, as if the disk were full there.

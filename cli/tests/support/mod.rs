@@ -160,6 +160,27 @@ pub fn switched_on(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| value != "0" && !value.is_empty())
 }
 
+/// The files below a folder, by their paths in it, with their contents.
+pub fn files(root: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).expect("readable") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push((
+                    path.strip_prefix(root).expect("readable").to_owned(),
+                    std::fs::read(&path).expect("readable"),
+                ));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
 /// Names of the files in a folder.
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder");

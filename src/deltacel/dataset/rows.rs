@@ -278,8 +278,8 @@ impl<'a, T: Count> Reader<'a, T> {
     /// a kept gene are not decoded, nor looked at for faults, and rows are not looked at behind the last kept column. The
     /// frame of the gene indices of a chunk must be decoded whole. So what falls with the share of nonzeros that are kept
     /// is memory and the work that comes after. The time of a read itself falls only where most chunks have none of the
-    /// genes, and rises elsewhere: by 0.6 ns a nonzero to pass them, and 3.5 ns for each that is kept in another order than
-    /// the dataset's (AMD Zen 5, rustc 1.95, 2026-11).
+    /// genes, and rises elsewhere: by 0.8 ns a nonzero to pass them, and 4.4 ns for each that is kept in another order than
+    /// the dataset's (`tilekern-peers read`, AMD Zen 5 VM, 2026-11).
     ///
     /// # Errors
     /// [`ErrorKind::Inconsistent`] in [`Part::Genes`] for columns that were found in a dataset with another number of
