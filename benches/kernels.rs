@@ -157,6 +157,184 @@ fn add(c: &mut Criterion) {
     copy(&mut group, n, 4 * n);
 }
 
+/// One operation on `n` values: as a plain reference would write it, at every level, and a copy of its results.
+fn race<T: Copy, R>(
+    c: &mut Criterion,
+    (op, n): (&str, usize),
+    mut out: Vec<T>,
+    mut naive: impl FnMut(&mut [T]),
+    run: impl Fn(Kernels, &mut [T]) -> R,
+) {
+    let bytes = size_of_val(&out[..]);
+    let mut group = group(c, op, n, bytes);
+    group.bench_function(id("naive", n), |b| b.iter(|| naive(black_box(&mut out))));
+    for kernels in Kernels::available() {
+        group.bench_function(id(kernels.name(), n), |b| b.iter(|| run(kernels, black_box(&mut out))));
+    }
+    copy(&mut group, n, bytes);
+}
+
+/// Numbers below `below`, the same in every run.
+fn numbers(below: u32) -> impl Iterator<Item = u32> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    std::iter::repeat_with(move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        u32::try_from(((state >> 32) * u64::from(below)) >> 32).unwrap_or(0)
+    })
+}
+
+fn bytes(n: usize) -> Vec<u8> {
+    numbers(256).map(|byte| byte.to_le_bytes()[0]).take(n).collect()
+}
+
+/// Takes one value after the other out of a buffer that is filled byte by byte.
+fn naive_unpack(packed: &[u8], width: u32, out: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+    let (mut buffer, mut bits, mut bytes) = (0u128, 0, packed.iter());
+    let ones = (1u128 << width) - 1;
+    out.map(move |_| {
+        while bits < width {
+            buffer |= u128::from(*bytes.next().unwrap_or(&0)) << bits;
+            bits += 8;
+        }
+        let value = u64::try_from(buffer & ones).unwrap_or(0);
+        buffer >>= width;
+        bits -= width;
+        value
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "widths are those of the words")]
+fn packed(c: &mut Criterion) {
+    let n = 4_096;
+    let packed = bytes(8 * n + 64);
+    let naive = |width, n| naive_unpack(&packed, width, 0..n as u64);
+    for width in [1, 3] {
+        let op = format!("unpack_u8/width={width}");
+        let plain = |out: &mut [u8]| out.iter_mut().zip(naive(width, n)).for_each(|(out, value)| *out = value as u8);
+        race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.unpack_u8(&packed, width, out));
+    }
+    for width in [4, 10, 20, 31] {
+        let op = format!("unpack_u32/width={width}");
+        let plain = |out: &mut [u32]| out.iter_mut().zip(naive(width, n)).for_each(|(out, value)| *out = value as u32);
+        race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.unpack_u32(&packed, width, out));
+        let op = format!("unpack_lanes_u32/width={width}");
+        let group = &packed[..16 * width as usize];
+        race(c, (&op, 128), vec![0; 128], plain, |kernels, out| kernels.unpack_lanes_u32(group, width, out));
+    }
+    for width in [10, 47] {
+        let op = format!("unpack_u64/width={width}");
+        let plain = |out: &mut [u64]| out.iter_mut().zip(naive(width, n)).for_each(|(out, value)| *out = value);
+        race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.unpack_u64(&packed, width, out));
+    }
+    // Blocks of four runs, one call for each.
+    for (name, widths) in [("6", [6; 4]), ("20", [20; 4]), ("any", [3, 17, 9, 30])] {
+        let op = format!("deltas_u32/width={name}");
+        let plain = |out: &mut [u32]| {
+            let (mut packed, mut sum) = (&packed[..], 7u32);
+            for (out, &width) in out.chunks_mut(32).zip(widths.iter().cycle()) {
+                for (out, delta) in out.iter_mut().zip(naive_unpack(packed, width.into(), 0..32)) {
+                    sum = sum.wrapping_add(3).wrapping_add(delta as u32);
+                    *out = sum;
+                }
+                packed = &packed[4 * usize::from(width)..];
+            }
+        };
+        race(c, (&op, n), vec![0; n], plain, |kernels, out| {
+            let (mut packed, mut last) = (&packed[..], 7);
+            for out in out.chunks_mut(128) {
+                last = kernels.deltas_u32(packed, &widths, 32, 3, last, out);
+                packed = &packed[widths.iter().map(|&width| 4 * usize::from(width)).sum()..];
+            }
+        });
+    }
+}
+
+fn tables(c: &mut Criterion) {
+    let n = 1_024;
+    for entries in [8, 100, 1_000, 100_000] {
+        let table: Vec<u32> = numbers(u32::MAX).take(entries).collect();
+        let wide: Vec<u64> = table.iter().map(|&entry| u64::from(entry) << 20).collect();
+        let indices: Vec<u32> = numbers(u32::try_from(entries).unwrap_or(0)).take(n).collect();
+        let plain =
+            |out: &mut [u32]| out.iter_mut().zip(&indices).for_each(|(out, &index)| *out = table[index as usize]);
+        race(c, (&format!("gather_u32/entries={entries}"), n), vec![0; n], plain, |kernels, out| {
+            kernels.gather_u32(&table, &indices, out)
+        });
+        let plain =
+            |out: &mut [u64]| out.iter_mut().zip(&indices).for_each(|(out, &index)| *out = wide[index as usize]);
+        race(c, (&format!("gather_u64/entries={entries}"), n), vec![0; n], plain, |kernels, out| {
+            kernels.gather_u64(&wide, &indices, out)
+        });
+    }
+}
+
+fn runs(c: &mut Criterion) {
+    for mean in [3, 20] {
+        let n = 4_096;
+        let runs: Vec<u32> = numbers(2 * mean).map(|run| run + 1).take(n / mean as usize).collect();
+        let values: Vec<u32> = numbers(u32::MAX).take(runs.len()).collect();
+        let plain = |out: &mut [u32]| {
+            let repeated = values.iter().zip(&runs).flat_map(|(&value, &run)| std::iter::repeat_n(value, run as usize));
+            out.iter_mut().zip(repeated).for_each(|(out, value)| *out = value);
+        };
+        race(c, (&format!("repeat_u32/mean={mean}"), n), vec![0; n], plain, |kernels, out| {
+            kernels.repeat_u32(&values, &runs, out)
+        });
+    }
+}
+
+fn strings(c: &mut Criterion) {
+    let n = 1_024;
+    let lengths: Vec<u32> = numbers(30).take(n).collect();
+    let plain = |out: &mut [u32]| {
+        let mut end = 0;
+        for (out, length) in out.iter_mut().zip(&lengths) {
+            end += length;
+            *out = end;
+        }
+    };
+    race(c, ("offsets_u32", n), vec![0; n], plain, |kernels, out| kernels.offsets_u32(&lengths, 0, out));
+
+    let starts: Vec<u32> = numbers(20_000).take(n).collect();
+    let total: usize = lengths.iter().map(|&length| length as usize).sum();
+    let data = bytes(20_100);
+    let plain = |out: &mut [u8]| {
+        let mut out = out;
+        for (&start, &length) in starts.iter().zip(&lengths) {
+            let (to, rest) = out.split_at_mut(length as usize);
+            to.copy_from_slice(&data[start as usize..][..length as usize]);
+            out = rest;
+        }
+    };
+    race(c, ("spans", n), vec![0; total], plain, |kernels, out| kernels.spans(&data, &starts, &lengths, out));
+
+    // Values of about 47 bytes, as sorted addresses are.
+    let (mut prefixes, mut last, mut total) = (Vec::new(), 0, 0);
+    for (prefix, length) in numbers(36).map(|prefix| prefix + 18).zip(&lengths) {
+        prefixes.push(prefix.min(last));
+        last = prefixes[prefixes.len() - 1] + length;
+        total += last as usize;
+    }
+    let suffixes = bytes(lengths.iter().map(|&length| length as usize).sum());
+    let plain = |out: &mut [u8]| {
+        let (mut last, mut at, mut rest) = (0, 0, &suffixes[..]);
+        for (&prefix, &length) in prefixes.iter().zip(&lengths) {
+            let (suffix, behind) = rest.split_at(length as usize);
+            out.copy_within(last..last + prefix as usize, at);
+            last = at;
+            at += prefix as usize;
+            out[at..][..suffix.len()].copy_from_slice(suffix);
+            at += suffix.len();
+            rest = behind;
+        }
+    };
+    race(c, ("prefixed", n), vec![0; total], plain, |kernels, out| {
+        kernels.prefixed(&[], &prefixes, &lengths, &suffixes, out)
+    });
+}
+
 /// Results of 64 MB, from planes that stay in the caches as a decoder's do.
 fn large(c: &mut Criterion) {
     let planes = Gaps::new(2_700, 4 * VALUES);
@@ -182,6 +360,6 @@ fn large(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
-    targets = gaps, all_counts, words, add, large
+    targets = gaps, all_counts, words, add, packed, tables, runs, strings, large
 }
 criterion_main!(benches);

@@ -106,6 +106,8 @@ pub enum ErrorKind {
     },
     /// Text that is no JSON, not UTF-8, or not of the shape asked for.
     Syntax(SyntaxFault),
+    /// A section of Parquet values breaks a rule of its encoding.
+    Encoding(EncodingFault),
     /// A required field is absent.
     Missing,
     /// A field has another type than the format states.
@@ -184,6 +186,213 @@ pub enum FrameFault {
     Corrupt,
 }
 
+/// What is wrong with a section of encoded Parquet values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EncodingFault {
+    /// A varint has more bits than its field can hold.
+    VarintOverflow {
+        /// Bits that the field can hold.
+        bits: u32,
+    },
+    /// The block size of a delta encoding is 0 or no multiple of 128.
+    BlockSize {
+        /// The size stated, in values.
+        found: u64,
+    },
+    /// A block of a delta encoding has no miniblocks.
+    NoMiniblocks,
+    /// The miniblocks of a block do not share its values in multiples of 32.
+    MiniblockSize {
+        /// Values of a block.
+        block: u64,
+        /// Miniblocks of a block.
+        miniblocks: u64,
+    },
+    /// A value is packed in more bits than its type has.
+    BitWidth {
+        /// Bits stated.
+        found: u32,
+        /// Bits of the type.
+        max: u32,
+    },
+    /// A value does not fit its type.
+    Range {
+        /// The value found.
+        found: i64,
+    },
+    /// A repeated value has bits above the width of its section.
+    Width {
+        /// The value found.
+        found: u32,
+        /// The width, in bits.
+        width: u32,
+    },
+    /// The section states another number of values than its page.
+    Count {
+        /// Values that the section states.
+        found: u64,
+        /// Values that the page states.
+        expected: u64,
+    },
+    /// A negative number of values.
+    CountNegative {
+        /// The number found.
+        found: i64,
+    },
+    /// Bytes follow the last value.
+    Trailing {
+        /// How many.
+        bytes: u64,
+    },
+    /// A length below 0.
+    NegativeLength {
+        /// The length found.
+        found: i64,
+    },
+    /// A length that the type does not allow.
+    Length {
+        /// Bytes found.
+        found: u64,
+        /// Bytes of a value, of which there may be several.
+        expected: u64,
+    },
+    /// A value shares more bytes with the one before it than that has.
+    Prefix {
+        /// Bytes said to be shared.
+        found: u64,
+        /// Bytes of the value before.
+        max: u64,
+    },
+    /// An index names no entry of the dictionary.
+    Index {
+        /// The index found.
+        found: u32,
+        /// Entries of the dictionary.
+        entries: u64,
+    },
+    /// A run without values.
+    EmptyRun,
+    /// A run of more values than a page can have.
+    RunTooLong {
+        /// Values of the run.
+        found: u64,
+        /// Values allowed.
+        max: u64,
+    },
+    /// Values of a fixed length of 0 bytes, or fewer.
+    TypeLength {
+        /// The length stated.
+        found: i64,
+    },
+    /// An ALP section in a mode that is not known.
+    AlpMode {
+        /// The mode stated.
+        found: u8,
+    },
+    /// The vectors of an ALP section are too small or too large.
+    AlpVectorSize {
+        /// The stated logarithm of the size.
+        found: u8,
+    },
+    /// A vector of an ALP section does not start where the one before it ends.
+    AlpOffset {
+        /// The offset stated.
+        found: u64,
+        /// The offset implied.
+        expected: u64,
+    },
+    /// The exponent of an ALP vector is too large, or its factor is larger than that.
+    AlpExponent {
+        /// The number found.
+        found: u8,
+        /// The largest allowed.
+        max: u8,
+    },
+    /// An exception of an ALP vector lies outside the vector.
+    AlpException {
+        /// The position, or the number of exceptions.
+        found: u32,
+        /// Values of the vector.
+        values: u32,
+    },
+}
+
+impl EncodingFault {
+    /// The fault's stable, lower-case name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            EncodingFault::VarintOverflow { .. } => "varint_overflow",
+            EncodingFault::BlockSize { .. } => "block_size_invalid",
+            EncodingFault::NoMiniblocks => "miniblock_count_zero",
+            EncodingFault::MiniblockSize { .. } => "miniblock_size_invalid",
+            EncodingFault::BitWidth { .. } => "bit_width_too_large",
+            EncodingFault::Range { .. } => "value_out_of_range",
+            EncodingFault::Width { .. } => "value_out_of_width",
+            EncodingFault::Count { .. } => "count_mismatch",
+            EncodingFault::CountNegative { .. } => "count_negative",
+            EncodingFault::Trailing { .. } => "trailing_bytes",
+            EncodingFault::NegativeLength { .. } => "negative_length",
+            EncodingFault::Length { .. } => "length_mismatch",
+            EncodingFault::Prefix { .. } => "prefix_too_long",
+            EncodingFault::Index { .. } => "dictionary_index_out_of_range",
+            EncodingFault::EmptyRun => "empty_run",
+            EncodingFault::RunTooLong { .. } => "run_too_long",
+            EncodingFault::TypeLength { .. } => "type_length_zero",
+            EncodingFault::AlpMode { .. } => "alp_mode_unknown",
+            EncodingFault::AlpVectorSize { .. } => "alp_vector_size_invalid",
+            EncodingFault::AlpOffset { .. } => "alp_offset_invalid",
+            EncodingFault::AlpExponent { .. } => "alp_exponent_invalid",
+            EncodingFault::AlpException { .. } => "alp_exception_invalid",
+        }
+    }
+}
+
+impl fmt::Display for EncodingFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            EncodingFault::VarintOverflow { bits } => write!(f, "a varint has more than {bits} bits"),
+            EncodingFault::BlockSize { found } => {
+                write!(f, "blocks of {found} values; they must be a multiple of 128, above 0")
+            }
+            EncodingFault::NoMiniblocks => f.write_str("blocks of no miniblocks"),
+            EncodingFault::MiniblockSize { block, miniblocks } => {
+                write!(f, "{miniblocks} miniblocks in blocks of {block} values; each must have a multiple of 32")
+            }
+            EncodingFault::BitWidth { found, max } => write!(f, "{found} bits a value where {max} are the most"),
+            EncodingFault::Range { found } => write!(f, "{found} does not fit the type"),
+            EncodingFault::Width { found, width } => write!(f, "repeats {found}, which {width} bits cannot hold"),
+            EncodingFault::Count { found, expected } => {
+                write!(f, "states {found} values where the page has {expected}")
+            }
+            EncodingFault::CountNegative { found } => write!(f, "{found} values"),
+            EncodingFault::Trailing { bytes } => write!(f, "{bytes} bytes follow the last value"),
+            EncodingFault::NegativeLength { found } => write!(f, "a length of {found}"),
+            EncodingFault::Length { found, expected } => {
+                write!(f, "{found} bytes where values have {expected} each")
+            }
+            EncodingFault::Prefix { found, max } => {
+                write!(f, "shares {found} bytes with the value before it, which has {max}")
+            }
+            EncodingFault::Index { found, entries } => {
+                write!(f, "index {found} is past the dictionary's {entries} entries")
+            }
+            EncodingFault::EmptyRun => f.write_str("a run without values"),
+            EncodingFault::RunTooLong { found, max } => write!(f, "a run of {found} values where {max} are the most"),
+            EncodingFault::TypeLength { found } => write!(f, "values of {found} bytes each"),
+            EncodingFault::AlpMode { found } => write!(f, "mode {found}; only 0 is known"),
+            EncodingFault::AlpVectorSize { found } => write!(f, "vectors of 2^{found} values; 2^3 to 2^15 are allowed"),
+            EncodingFault::AlpOffset { found, expected } => {
+                write!(f, "a vector at offset {found} where {expected} is implied")
+            }
+            EncodingFault::AlpExponent { found, max } => write!(f, "exponent or factor {found}; {max} is the most"),
+            EncodingFault::AlpException { found, values } => {
+                write!(f, "exception {found} in a vector of {values} values")
+            }
+        }
+    }
+}
+
 /// What is wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -244,6 +453,8 @@ pub enum Unsupported {
     Request,
     /// A kind of column that there is not.
     Kind,
+    /// Values of this type have no such encoding.
+    Encoding,
 }
 
 impl ErrorKind {
@@ -269,6 +480,7 @@ impl ErrorKind {
             ErrorKind::ZeroCount => "zero_count",
             ErrorKind::NotExcepted { .. } => "not_excepted",
             ErrorKind::Syntax(_) => "syntax",
+            ErrorKind::Encoding(fault) => fault.name(),
             ErrorKind::Missing => "missing",
             ErrorKind::WrongType => "wrong_type",
             ErrorKind::LimitExceeded { .. } => "limit_exceeded",
@@ -305,6 +517,8 @@ pub enum Part {
     Schema(Option<&'static str>),
     /// A column of the table of cells by its number, and a field of it.
     Column(u32, &'static str),
+    /// Of a section of encoded Parquet values, the stream (or nothing, where there is only one) and the part of it.
+    Values(&'static str, &'static str),
     /// A column of a row group of a Parquet file.
     RowGroup(u32, u32),
     /// A filter on the table of cells; offsets are those in its text.
@@ -378,6 +592,8 @@ impl fmt::Display for Part {
             Part::Schema(None) => f.write_str("schema"),
             Part::Schema(Some(key)) => write!(f, "schema, {key}"),
             Part::Column(column, field) => write!(f, "column {column}, {field}"),
+            Part::Values("", piece) => f.write_str(piece),
+            Part::Values(stream, piece) => write!(f, "{stream}: {piece}"),
             Part::RowGroup(group, column) => write!(f, "row group {group}, column {column}"),
             Part::Filter => f.write_str("filter"),
             Part::Matrix(what) => write!(f, "matrix, {what}"),
@@ -540,6 +756,7 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::ArrowIpc => "is not an Arrow file of the expected columns and batches",
                 SyntaxFault::Filter => "is not a filter",
             })?,
+            ErrorKind::Encoding(fault) => write!(f, "{fault}")?,
             ErrorKind::Missing if self.0.part == Part::Filter => f.write_str("names a column that there is not")?,
             // What there is not is the whole message.
             ErrorKind::Missing if self.0.part == Part::Genes && self.0.source.is_some() => {}
@@ -570,6 +787,7 @@ impl fmt::Display for Message<'_> {
                 Unsupported::Incomplete => "has no manifest.json: it is no dataset, or one whose writer was interrupted; name another, or write it again",
                 Unsupported::FileKind => "is not a regular file or directory as it must be here",
                 Unsupported::Request => "does not go with this kind of object",
+                Unsupported::Encoding => "values of this type have no such encoding",
                 Unsupported::Kind => "is none of category, numeric, bool and string; convert or leave out the column",
             })?,
             ErrorKind::KernelUnavailable => match &self.0.source {

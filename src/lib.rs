@@ -36,6 +36,8 @@
 //! | `dataset` | yes | directories of tiles: rows, some genes, several as one, shuffled mini-batches |
 //! | `simulate` | no | realistic counts from a seed |
 //! | `arrow` | no | results as Arrow arrays, with columns of the table of cells |
+//! | `arrow` | no | results as Arrow arrays |
+//! | `parquet` | no | the value encodings of Parquet |
 //! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.
@@ -50,6 +52,8 @@ mod input;
 mod limits;
 #[cfg(feature = "dataset")]
 mod mmap;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 #[cfg(feature = "dataset")]
@@ -64,6 +68,7 @@ pub use buffer::{Buffer, Pages};
 pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 #[cfg(feature = "obs")]
 pub use guard::{guarded, hush_guarded_panics};
+pub use error::{EncodingFault, Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 pub use limits::Limits;
 #[cfg(feature = "dataset")]
 pub use mmap::MappedDirectory;

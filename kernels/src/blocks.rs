@@ -1,4 +1,6 @@
-//! The frame of the hand kernels for gaps: cells of any length in blocks of 16-bit lanes.
+//! The frames of hand kernels: what is the same on every level, with the instructions of one put in.
+
+use crate::scalar::strings::{copy, fits};
 
 /// Gaps to indices in blocks of `W` values; `S` holds a kernel's registers.
 ///
@@ -122,4 +124,172 @@ fn carry_each(sums: &mut [i32], mut low: i32, mut high: i32) -> (i32, i32) {
         *sum |= high;
     }
     (low, high)
+}
+
+/// Packed bits to words, `N` at a time. `block` is given the `WINDOW` bytes from the first of these words on; the next
+/// ones start `step` bytes later. Windows that would end behind the slice are taken from a copy with zeros behind it.
+#[inline(always)]
+pub(crate) fn by_windows<const WINDOW: usize, const N: usize, T: Copy>(
+    packed: &[u8],
+    step: usize,
+    out: &mut [T],
+    mut block: impl FnMut(&[u8; WINDOW]) -> [T; N],
+) {
+    let (mut packed, mut done, step) = (packed, 0, step.min(WINDOW));
+    // Two at a time, since a turn of the loop takes as long as a block.
+    for out in out.chunks_exact_mut(2 * N) {
+        let (Some(windows), (first, second)) = (packed.get(..step + WINDOW), out.split_at_mut(N)) else { break };
+        for (out, window) in [(first, windows), (second, &windows[step..])] {
+            out.copy_from_slice(&block(window.first_chunk().unwrap_or(&[0; WINDOW])));
+        }
+        packed = &packed[2 * step..];
+        done += 2 * N;
+    }
+    for out in out[done..].as_chunks_mut().0 {
+        let Some(window) = packed.first_chunk() else { break };
+        *out = block(window);
+        packed = &packed[step..];
+        done += N;
+    }
+    let out = &mut out[done..];
+    if out.is_empty() {
+        return;
+    }
+    // Fewer than `WINDOW` bytes are left, or fewer than `N` words, whose bits lie in as many.
+    let mut end = [0; 128];
+    let left = packed.len().min(WINDOW);
+    end[..left].copy_from_slice(&packed[..left]);
+    let mut end: &[u8] = &end;
+    for out in out.chunks_mut(N) {
+        let words = block(end.first_chunk().unwrap_or(&[0; WINDOW]));
+        out.copy_from_slice(&words[..out.len()]);
+        end = end.get(step..).unwrap_or(&[]);
+    }
+}
+
+/// Values that share their first bytes with the one before. The first `HEAD` bytes of that are kept in registers, `H`:
+/// what was just stored in parts is slow to load again. `merge` gives the first so many bytes of one, the others of
+/// another.
+#[inline(always)]
+pub(crate) fn by_heads<const HEAD: usize, H: Copy>(
+    (before, prefixes, lengths, suffixes): (&[u8], &[u32], &[u32], &[u8]),
+    out: &mut [u8],
+    load: impl Fn(&[u8; HEAD]) -> H,
+    merge: impl Fn(H, H, usize) -> H,
+    store: impl Fn(H) -> [u8; HEAD],
+) -> usize {
+    let n = prefixes.len().min(lengths.len());
+    let (prefixes, lengths) = (&prefixes[..n], &lengths[..n]);
+    let mut head = [0; HEAD];
+    let kept = before.len().min(HEAD);
+    head[..kept].copy_from_slice(&before[..kept]);
+    let mut head = load(&head);
+    let (mut done, mut at, mut from, mut longest) = (0, 0, 0usize, before.len());
+    while done < n {
+        // Values that are wholly kept, far from the ends of both slices: all that goes on from one to the next stays
+        // in registers, which the general case below has too few of.
+        while let (Some(&prefix), Some(&length)) = (prefixes.get(done), lengths.get(done)) {
+            let (prefix, whole) = (prefix as usize, (prefix as usize).saturating_add(length as usize));
+            let window = suffixes.get(from.wrapping_sub(prefix)..).and_then(<[u8]>::first_chunk);
+            let (Some(window), Some(to)) = (window, out.get_mut(at..).and_then(<[u8]>::first_chunk_mut)) else { break };
+            if prefix > longest || whole > HEAD {
+                break;
+            }
+            head = merge(head, load(window), prefix);
+            *to = store(head);
+            (at, from, longest) = (at + whole, from + whole - prefix, whole);
+            done += 1;
+        }
+        let (Some(&prefix), Some(&length)) = (prefixes.get(done), lengths.get(done)) else { break };
+        let (prefix, length) = (prefix as usize, length as usize);
+        if prefix > longest || length > suffixes.len() - from || !fits(out.len() - at, prefix, length) {
+            break;
+        }
+        let (kept, suffix) = (prefix.min(HEAD), &suffixes[from..]);
+        let window = from.checked_sub(kept).and_then(|start| suffixes[start..].first_chunk());
+        let new = match window {
+            Some(window) => load(window),
+            None => {
+                let mut window = [0; HEAD];
+                let len = suffix.len().min(HEAD - kept);
+                window[kept..][..len].copy_from_slice(&suffix[..len]);
+                load(&window)
+            }
+        };
+        head = merge(head, new, kept);
+        let (values, room) = out.split_at_mut(at);
+        match room.first_chunk_mut() {
+            Some(to) => *to = store(head),
+            None => room.copy_from_slice(&store(head)[..room.len()]),
+        }
+        if prefix + length > HEAD {
+            let value_before = if done == 0 { before } else { &values[at - longest..] };
+            copy(&value_before[kept..], &mut room[kept..], prefix - kept);
+            copy(&suffix[HEAD - kept..], &mut room[prefix + HEAD - kept..], length - (HEAD - kept));
+        }
+        longest = prefix + length;
+        (at, from) = (at + longest, from + length);
+        done += 1;
+    }
+    out[at..].fill(0);
+    done
+}
+
+/// Whether no more than an eighth of such values is longer than 64 bytes: then [`by_heads`] is quicker with that many.
+#[inline(always)]
+pub(crate) fn few_above_64(prefixes: &[u32], lengths: &[u32]) -> bool {
+    let long = prefixes.iter().zip(lengths).filter(|&(&prefix, &length)| prefix.saturating_add(length) > 64).count();
+    long <= prefixes.len() / 8
+}
+
+/// `K` byte planes to words of `k` bytes, `N` of them at a time: `block` is given as many bytes of every plane. There
+/// have to be `N` words at least: a last block goes over those before it again.
+///
+/// Where `k` is larger than `K`, the planes are `K` of the words', the first of which is that of the first byte of
+/// `out`. Where it is smaller, the bytes of the last planes are not in the words.
+#[inline(always)]
+pub(crate) fn by_planes<const K: usize, const N: usize>(
+    mut planes: [&[u8]; K],
+    k: usize,
+    out: &mut [u8],
+    block: impl Fn([&[u8; N]; K]) -> [[u8; K]; N],
+) {
+    let n = planes[0].len();
+    for plane in &mut planes {
+        *plane = &plane[..n];
+    }
+    let mut start = 0;
+    while start < n {
+        start = start.min(n - N);
+        let mut bytes = [&[0; N]; K];
+        for (bytes, plane) in bytes.iter_mut().zip(&planes) {
+            *bytes = &plane[start..].as_chunks().0[0];
+        }
+        let words = block(bytes);
+        let out = &mut out[start * k..];
+        if k == K {
+            out[..N * K].copy_from_slice(words.as_flattened());
+        } else {
+            for (word, i) in words.iter().zip(0..) {
+                let out = &mut out[i * k..];
+                // What is stored too much of a smaller word, the next one's store covers.
+                match out.first_chunk_mut() {
+                    Some(out) => *out = *word,
+                    None => out.copy_from_slice(&word[..out.len()]),
+                }
+            }
+        }
+        start += N;
+    }
+}
+
+/// Eight of the planes of `n` bytes, from one on; the last one again where there are fewer.
+#[inline(always)]
+pub(crate) fn eight_planes(planes: &[u8], n: usize, first: usize) -> [&[u8]; 8] {
+    let last = planes.len() - n;
+    let mut eight = [&planes[..n]; 8];
+    for (plane, p) in eight.iter_mut().zip(first..) {
+        *plane = &planes[last.min(p * n)..][..n];
+    }
+    eight
 }

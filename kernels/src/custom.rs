@@ -1,7 +1,7 @@
 //! Rows that a user supplies.
 
 use crate::table::{Kernels, Ops};
-use crate::{CountsSeen, GapsSeen, Store};
+use crate::{CountsSeen, GapsSeen, LengthsSeen, Store};
 
 /// A row under construction: the caller's own safe functions for some operations, the rest inherited from a level.
 ///
@@ -29,40 +29,9 @@ use crate::{CountsSeen, GapsSeen, Store};
 #[must_use]
 pub struct Custom(CustomUnchecked);
 
-#[expect(clippy::type_complexity, clippy::should_implement_trait, reason = "setters, named and typed as what they set")]
 impl Custom {
     pub(crate) fn new(ops: Ops) -> Custom {
         Custom(CustomUnchecked::new(ops))
-    }
-
-    /// Replaces [`Kernels::words`].
-    pub fn words(self, op: fn(&[u8], usize, &mut [u8])) -> Custom {
-        Custom(self.0.words(op))
-    }
-
-    /// Replaces [`Kernels::gaps`].
-    pub fn gaps(self, op: fn(&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen) -> Custom {
-        Custom(self.0.gaps(op))
-    }
-
-    /// Replaces [`Kernels::counts_i32`].
-    pub fn counts_i32(self, op: fn(&[u8], &[u8], &mut [i32], Store) -> CountsSeen) -> Custom {
-        Custom(self.0.counts_i32(op))
-    }
-
-    /// Replaces [`Kernels::counts_f32`].
-    pub fn counts_f32(self, op: fn(&[u8], &[u8], &mut [f32], Store) -> CountsSeen) -> Custom {
-        Custom(self.0.counts_f32(op))
-    }
-
-    /// Replaces [`Kernels::counts_u16`].
-    pub fn counts_u16(self, op: fn(&[u8], &[u8], &mut [u16], Store) -> CountsSeen) -> Custom {
-        Custom(self.0.counts_u16(op))
-    }
-
-    /// Replaces [`Kernels::add`].
-    pub fn add(self, op: fn(&mut [i32], i32)) -> Custom {
-        Custom(self.0.add(op))
     }
 
     /// The finished row. It lives as long as the process, so that its handle can be copied freely: build it once.
@@ -79,50 +48,65 @@ pub struct CustomUnchecked {
     ops: Ops,
 }
 
-#[expect(clippy::type_complexity, clippy::should_implement_trait, reason = "setters, named and typed as what they set")]
 impl CustomUnchecked {
     pub(crate) fn new(ops: Ops) -> CustomUnchecked {
         CustomUnchecked { ops }
-    }
-
-    /// Replaces [`Kernels::words`].
-    pub fn words(mut self, op: unsafe fn(&[u8], usize, &mut [u8])) -> CustomUnchecked {
-        self.ops.words = op;
-        self
-    }
-
-    /// Replaces [`Kernels::gaps`].
-    pub fn gaps(mut self, op: unsafe fn(&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen) -> CustomUnchecked {
-        self.ops.gaps = op;
-        self
-    }
-
-    /// Replaces [`Kernels::counts_i32`].
-    pub fn counts_i32(mut self, op: unsafe fn(&[u8], &[u8], &mut [i32], Store) -> CountsSeen) -> CustomUnchecked {
-        self.ops.counts_i32 = op;
-        self
-    }
-
-    /// Replaces [`Kernels::counts_f32`].
-    pub fn counts_f32(mut self, op: unsafe fn(&[u8], &[u8], &mut [f32], Store) -> CountsSeen) -> CustomUnchecked {
-        self.ops.counts_f32 = op;
-        self
-    }
-
-    /// Replaces [`Kernels::counts_u16`].
-    pub fn counts_u16(mut self, op: unsafe fn(&[u8], &[u8], &mut [u16], Store) -> CountsSeen) -> CustomUnchecked {
-        self.ops.counts_u16 = op;
-        self
-    }
-
-    /// Replaces [`Kernels::add`].
-    pub fn add(mut self, op: unsafe fn(&mut [i32], i32)) -> CustomUnchecked {
-        self.ops.add = op;
-        self
     }
 
     /// The finished row, as [`Custom::build`] gives it.
     pub fn build(self) -> Kernels {
         Kernels::from_row(Box::leak(Box::new(self.ops)))
     }
+}
+
+/// A setter of each operation for both builders.
+macro_rules! setters {
+    ($($operation:ident: ($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        #[expect(clippy::should_implement_trait, reason = "setters, named as what they set")]
+        impl Custom {
+            $(
+                #[doc = concat!("Replaces [`Kernels::", stringify!($operation), "`].")]
+                pub fn $operation(self, operation: fn($($argument),*) $(-> $result)?) -> Custom {
+                    Custom(self.0.$operation(operation))
+                }
+            )*
+        }
+
+        #[expect(clippy::should_implement_trait, reason = "setters, named as what they set")]
+        impl CustomUnchecked {
+            $(
+                #[doc = concat!("Replaces [`Kernels::", stringify!($operation), "`].")]
+                pub fn $operation(mut self, operation: unsafe fn($($argument),*) $(-> $result)?) -> CustomUnchecked {
+                    self.ops.$operation = operation;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    words: (&[u8], usize, &mut [u8]);
+    gaps: (&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen;
+    counts_i32: (&[u8], &[u8], &mut [i32], Store) -> CountsSeen;
+    counts_f32: (&[u8], &[u8], &mut [f32], Store) -> CountsSeen;
+    counts_u16: (&[u8], &[u8], &mut [u16], Store) -> CountsSeen;
+    add: (&mut [i32], i32);
+    unpack_u8: (&[u8], u32, &mut [u8]);
+    unpack_u16: (&[u8], u32, &mut [u16]);
+    unpack_u32: (&[u8], u32, &mut [u32]);
+    unpack_u64: (&[u8], u32, &mut [u64]);
+    unpack_lanes_u32: (&[u8], u32, &mut [u32]);
+    unpack_lanes_u64: (&[u8], u32, &mut [u64]);
+    deltas_u32: (&[u8], &[u8], usize, u32, u32, &mut [u32]) -> u32;
+    deltas_u64: (&[u8], &[u8], usize, u64, u64, &mut [u64]) -> u64;
+    gather_u32: (&[u32], &[u32], &mut [u32]) -> Option<usize>;
+    gather_u64: (&[u64], &[u32], &mut [u64]) -> Option<usize>;
+    gather_bytes: (&[u8], usize, &[u32], &mut [u8]) -> Option<usize>;
+    repeat_u32: (&[u32], &[u32], &mut [u32]) -> u64;
+    repeat_u64: (&[u64], &[u32], &mut [u64]) -> u64;
+    offsets_u32: (&[u32], u32, &mut [u32]) -> LengthsSeen;
+    offsets_u64: (&[u32], u64, &mut [u64]) -> LengthsSeen;
+    spans: (&[u8], &[u32], &[u32], &mut [u8]) -> usize;
+    prefixed: (&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
 }

@@ -8,6 +8,7 @@
 use crate::custom::{Custom, CustomUnchecked};
 use crate::level::{Level, NoSuchKernel};
 use crate::scalar;
+use crate::scalar::bits::packed_len;
 #[cfg(target_arch = "aarch64")]
 use crate::{aarch64, level};
 #[cfg(target_arch = "x86_64")]
@@ -39,6 +40,24 @@ impl GapsSeen {
     }
 }
 
+/// What [`Kernels::offsets_u32`] and [`Kernels::offsets_u64`] saw.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LengthsSeen {
+    /// The largest length; one of 2^31 or more was negative, if lengths are signed.
+    pub largest: u32,
+    /// The exact sum of all lengths.
+    pub total: u64,
+}
+
+impl LengthsSeen {
+    /// What two parts saw together.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub(crate) fn and(self, other: LengthsSeen) -> LengthsSeen {
+        LengthsSeen { largest: self.largest.max(other.largest), total: self.total + other.total }
+    }
+}
+
 /// What the `counts_*` operations saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountsSeen {
@@ -48,6 +67,14 @@ pub struct CountsSeen {
 
 pub(crate) type Gaps = unsafe fn(&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen;
 pub(crate) type Counts<T> = unsafe fn(&[u8], &[u8], &mut [T], Store) -> CountsSeen;
+pub(crate) type Unpack<T> = unsafe fn(&[u8], u32, &mut [T]);
+pub(crate) type Deltas<T> = unsafe fn(&[u8], &[u8], usize, T, T, &mut [T]) -> T;
+pub(crate) type Gather<T> = unsafe fn(&[T], &[u32], &mut [T]) -> Option<usize>;
+pub(crate) type GatherBytes = unsafe fn(&[u8], usize, &[u32], &mut [u8]) -> Option<usize>;
+pub(crate) type Repeat<T> = unsafe fn(&[T], &[u32], &mut [T]) -> u64;
+pub(crate) type Offsets<T> = unsafe fn(&[u32], T, &mut [T]) -> LengthsSeen;
+pub(crate) type Spans = unsafe fn(&[u8], &[u32], &[u32], &mut [u8]) -> usize;
+pub(crate) type Prefixed = unsafe fn(&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
 
 /// One row: one pointer per operation.
 #[derive(Clone, Copy)]
@@ -60,6 +87,23 @@ pub(crate) struct Ops {
     pub(crate) counts_f32: Counts<f32>,
     pub(crate) counts_u16: Counts<u16>,
     pub(crate) add: unsafe fn(&mut [i32], i32),
+    pub(crate) unpack_u8: Unpack<u8>,
+    pub(crate) unpack_u16: Unpack<u16>,
+    pub(crate) unpack_u32: Unpack<u32>,
+    pub(crate) unpack_u64: Unpack<u64>,
+    pub(crate) unpack_lanes_u32: Unpack<u32>,
+    pub(crate) unpack_lanes_u64: Unpack<u64>,
+    pub(crate) deltas_u32: Deltas<u32>,
+    pub(crate) deltas_u64: Deltas<u64>,
+    pub(crate) gather_u32: Gather<u32>,
+    pub(crate) gather_u64: Gather<u64>,
+    pub(crate) gather_bytes: GatherBytes,
+    pub(crate) repeat_u32: Repeat<u32>,
+    pub(crate) repeat_u64: Repeat<u64>,
+    pub(crate) offsets_u32: Offsets<u32>,
+    pub(crate) offsets_u64: Offsets<u64>,
+    pub(crate) spans: Spans,
+    pub(crate) prefixed: Prefixed,
 }
 
 const SCALAR: Ops = Ops {
@@ -71,6 +115,23 @@ const SCALAR: Ops = Ops {
     counts_f32: scalar::planes::counts_f32,
     counts_u16: scalar::planes::counts_u16,
     add: scalar::patch::add,
+    unpack_u8: scalar::bits::unpack_u8,
+    unpack_u16: scalar::bits::unpack_u16,
+    unpack_u32: scalar::bits::unpack_u32,
+    unpack_u64: scalar::bits::unpack_u64,
+    unpack_lanes_u32: scalar::bits::unpack_lanes_u32,
+    unpack_lanes_u64: scalar::bits::unpack_lanes_u64,
+    deltas_u32: scalar::delta::deltas_u32,
+    deltas_u64: scalar::delta::deltas_u64,
+    gather_u32: scalar::gather::gather_u32,
+    gather_u64: scalar::gather::gather_u64,
+    gather_bytes: scalar::gather::gather_bytes,
+    repeat_u32: scalar::runs::repeat_u32,
+    repeat_u64: scalar::runs::repeat_u64,
+    offsets_u32: scalar::strings::offsets_u32,
+    offsets_u64: scalar::strings::offsets_u64,
+    spans: scalar::strings::spans,
+    prefixed: scalar::strings::prefixed,
 };
 
 /// The plain loops are compiled with NEON as they are, since every AArch64 target has it.
@@ -79,8 +140,19 @@ fn neon(_: level::aarch64::Neon) -> &'static Ops {
     static ROW: Ops = Ops {
         name: Level::Neon.name(),
         level: Level::Neon,
-        // Not timed, for want of the hardware. 34 instructions for 16 values, against 10 for each in the plain loop.
+        // None of these is timed, for want of the hardware. 34 instructions for 16 values, against 10 for each in the plain
+        // loop.
         gaps: aarch64::neon::scan::gaps,
+        // 24 shuffles for 16 words of eight bytes; the plain loop shifts each plane's bytes into place.
+        words: aarch64::neon::planes::words,
+        // 14 instructions for 8 values of up to 25 bits, against 6 for each.
+        unpack_u8: aarch64::neon::bits::unpack_u8,
+        unpack_u16: aarch64::neon::bits::unpack_u16,
+        unpack_u32: aarch64::neon::bits::unpack_u32,
+        unpack_u64: aarch64::neon::bits::unpack_u64,
+        deltas_u32: aarch64::neon::delta::deltas_u32,
+        deltas_u64: aarch64::neon::delta::deltas_u64,
+        prefixed: aarch64::neon::strings::prefixed,
         ..SCALAR
     };
     &ROW
@@ -93,7 +165,8 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
     static ROW: Ops = Ops {
         name: Level::Avx2.name(),
         level: Level::Avx2,
-        // The plain loop: 0.011 a byte for k = 2, 0.023 for 4, 0.047 for 8; the scalar row's 0.021, 0.054, 0.123.
+        // The plain loop: 0.011 a byte for k = 2, 0.023 for 4; the scalar row's 0.021, 0.054. For 8: 0.020, plain 0.047;
+        // for 16: 0.089, plain 0.24.
         words: x86::avx2::planes::words,
         // Cells of 2,700 values: 0.105, plain 0.39. Of 300: 0.11, 0.41; of 30: 0.18, 0.45; of 1 to 3: 2.1, 2.9.
         gaps: x86::avx2::scan::gaps,
@@ -105,6 +178,33 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         counts_u16: x86::avx2::planes::counts_u16,
         // The plain loop: 0.021; the scalar row's 0.048.
         add: x86::avx2::patch::add,
+        // 0.027, 0.049, 0.036 (above 16 bits 0.063), 0.09 (above 32 bits 0.13); plain 0.29 to 0.31, of 64 bits 0.39 to 0.72.
+        unpack_u8: x86::avx2::bits::unpack_u8,
+        unpack_u16: x86::avx2::bits::unpack_u16,
+        unpack_u32: x86::avx2::bits::unpack_u32,
+        unpack_u64: x86::avx2::bits::unpack_u64,
+        // A group at a time: 0.17, plain 0.26; many: 0.14, 0.27. 64-bit words: 0.30 and 0.26, plain 0.48.
+        unpack_lanes_u32: x86::avx2::bits::unpack_lanes_u32,
+        unpack_lanes_u64: x86::avx2::bits::unpack_lanes_u64,
+        // Runs of 32 in blocks of 128: 0.32, plain 0.85; 64-bit words in runs of 64: 0.37, plain 0.80.
+        deltas_u32: x86::avx2::delta::deltas_u32,
+        deltas_u64: x86::avx2::delta::deltas_u64,
+        // Tables of up to 16 entries: 0.054, plain 0.36; of 1,000: 0.19 to 0.23, 0.36; of 1,000,000: 0.52, 0.8.
+        gather_u32: x86::avx2::gather::gather_u32,
+        // 1,000 entries: 0.21, plain 0.34. Beyond the caches no difference.
+        gather_u64: x86::avx2::gather::gather_u64,
+        // 16 bytes: 0.25, plain 0.52; 12: 0.39, 0.60; 2: 0.20, 0.36. Other sizes are the plain loop.
+        gather_bytes: x86::avx2::gather::gather_bytes,
+        // The plain loop. Runs of 20: 0.077, the scalar row's 0.082; of 100: 0.032, 0.046.
+        repeat_u32: x86::avx2::runs::repeat_u32,
+        repeat_u64: x86::avx2::runs::repeat_u64,
+        // 0.15 and 0.20, plain 0.27.
+        offsets_u32: x86::avx2::strings::offsets_u32,
+        offsets_u64: x86::avx2::strings::offsets_u64,
+        // The plain loop: 0.70 a span of up to 32 bytes, 0.87 where some are longer; the scalar row's 0.96 and 1.3.
+        spans: x86::avx2::strings::spans,
+        // Values of 20 to 47 bytes: 1.6 to 1.7 each, plain 3.9 to 4.5; of 80: 2.2, 5.0.
+        prefixed: x86::avx2::strings::prefixed,
     };
     &ROW
 }
@@ -114,7 +214,7 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
     static ROW: Ops = Ops {
         name: Level::Avx512.name(),
         level: Level::Avx512,
-        // The plain loop: 0.007 a byte for k = 2, 0.012 for 4, 0.023 for 8.
+        // The plain loop: 0.007 a byte for k = 2, 0.012 for 4. For 8: 0.012, plain 0.023. Others are AVX2's.
         words: x86::avx512::planes::words,
         // Cells of 2,700 values: 0.055, plain 0.39. Of 300: 0.063, 0.41; of 30: 0.18, 0.46; of 1 to 3: 2.6, 2.9.
         gaps: x86::avx512::scan::gaps,
@@ -126,6 +226,30 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         counts_u16: x86::avx512::planes::counts_u16,
         // AVX2's: wider registers do not help what waits for the cache.
         add: x86::avx2::patch::add,
+        // 0.007 to 0.010, 0.016, 0.030, 0.06 to 0.08; plain 0.31, of 64 bits 0.39 to 0.72.
+        unpack_u8: x86::avx512::bits::unpack_u8,
+        unpack_u16: x86::avx512::bits::unpack_u16,
+        unpack_u32: x86::avx512::bits::unpack_u32,
+        unpack_u64: x86::avx512::bits::unpack_u64,
+        // A group at a time: 0.11, plain 0.25; many: 0.063, 0.24. 64-bit words: 0.19 and 0.15, plain 0.49.
+        unpack_lanes_u32: x86::avx512::bits::unpack_lanes_u32,
+        unpack_lanes_u64: x86::avx512::bits::unpack_lanes_u64,
+        // Runs of 32 in blocks of 128: 0.20, plain 0.85; 64-bit words in runs of 64: 0.19, plain 0.80.
+        deltas_u32: x86::avx512::delta::deltas_u32,
+        deltas_u64: x86::avx512::delta::deltas_u64,
+        // Tables of up to 32 entries: 0.038, plain 0.27; of up to 128: 0.070, 0.27. Larger ones are AVX2's.
+        gather_u32: x86::avx512::gather::gather_u32,
+        // Tables of up to 16 entries: 0.061, plain 0.32; of up to 64: 0.15, 0.32. Larger ones are AVX2's.
+        gather_u64: x86::avx512::gather::gather_u64,
+        // AVX2's, like some below: wider registers do not help what is bound by loads and stores of single values.
+        gather_bytes: x86::avx2::gather::gather_bytes,
+        repeat_u32: x86::avx2::runs::repeat_u32,
+        repeat_u64: x86::avx2::runs::repeat_u64,
+        // 0.092 and 0.14, plain 0.26.
+        offsets_u32: x86::avx512::strings::offsets_u32,
+        offsets_u64: x86::avx512::strings::offsets_u64,
+        spans: x86::avx2::strings::spans,
+        prefixed: x86::avx2::strings::prefixed,
     };
     &ROW
 }
@@ -306,6 +430,241 @@ impl Kernels {
         // SAFETY: as in `words`.
         unsafe { (self.ops.add)(out, delta) }
     }
+
+    /// Packed bits to bytes: `out[i]` is the `width` bits from bit `i * width` on, where bit 0 is the lowest of
+    /// `packed[0]`. With a width of 1, truth values.
+    ///
+    /// **Shapes**: `out` holds n values, `packed` at least the `n * width` bits, rounded up to bytes. What follows them
+    /// may be read (rows are quicker near the end of a slice that is longer), but is not used.
+    ///
+    /// # Panics
+    /// If `width` is above 8 or `packed` is too short.
+    pub fn unpack_u8(self, packed: &[u8], width: u32, out: &mut [u8]) {
+        check_packed(packed, width, 8, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.unpack_u8)(packed, width, out) }
+    }
+
+    /// Packed bits to 16-bit words, as [`Kernels::unpack_u8`].
+    ///
+    /// # Panics
+    /// If `width` is above 16 or `packed` is too short.
+    pub fn unpack_u16(self, packed: &[u8], width: u32, out: &mut [u16]) {
+        check_packed(packed, width, 16, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.unpack_u16)(packed, width, out) }
+    }
+
+    /// Packed bits to 32-bit words, as [`Kernels::unpack_u8`].
+    ///
+    /// # Panics
+    /// If `width` is above 32 or `packed` is too short.
+    pub fn unpack_u32(self, packed: &[u8], width: u32, out: &mut [u32]) {
+        check_packed(packed, width, 32, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.unpack_u32)(packed, width, out) }
+    }
+
+    /// Packed bits to 64-bit words, as [`Kernels::unpack_u8`].
+    ///
+    /// # Panics
+    /// If `width` is above 64 or `packed` is too short.
+    pub fn unpack_u64(self, packed: &[u8], width: u32, out: &mut [u64]) {
+        check_packed(packed, width, 64, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.unpack_u64)(packed, width, out) }
+    }
+
+    /// Groups of 128 values, packed over four lanes, to 32-bit words: value `i` of a group is value `i / 4` of lane
+    /// `i % 4`. A lane is packed on its own, from the lowest bit of its little-endian 32-bit words on; the group holds
+    /// the first word of every lane, then the second of every lane, and so on.
+    ///
+    /// **Shapes**: `out` holds 128 values for each group, `packed` exactly `16 * width` bytes.
+    ///
+    /// # Panics
+    /// If `width` is above 32 or the lengths are others.
+    pub fn unpack_lanes_u32(self, packed: &[u8], width: u32, out: &mut [u32]) {
+        check_lanes(packed, width, 32, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.unpack_lanes_u32)(packed, width, out) }
+    }
+
+    /// As [`Kernels::unpack_lanes_u32`], with two lanes of 64-bit words: value `i` of a group is value `i / 2` of lane
+    /// `i % 2`.
+    ///
+    /// # Panics
+    /// If `width` is above 64 or the lengths are others.
+    pub fn unpack_lanes_u64(self, packed: &[u8], width: u32, out: &mut [u64]) {
+        check_lanes(packed, width, 64, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.unpack_lanes_u64)(packed, width, out) }
+    }
+
+    /// Packed differences to 32-bit values. Each value is the one before, plus `least`, plus a packed difference; the
+    /// one before the first is `before`. Sums wrap, so that signed values may be cast. Returns the last value, which is
+    /// the next call's `before`.
+    ///
+    /// **Shapes**: `out` holds n values. The differences come in runs of `per`, run `r` packed with `widths[r]` bits as
+    /// [`Kernels::unpack_u8`] reads them; there is a width for every run. `packed` holds the runs one after the other,
+    /// of the last at least the bytes of the values that `out` takes. What follows may be read, but is not used.
+    ///
+    /// # Panics
+    /// If `per` is no multiple of 32 or 0, a used width is above 32, or `widths` or `packed` are too short.
+    pub fn deltas_u32(self, packed: &[u8], widths: &[u8], per: usize, least: u32, before: u32, out: &mut [u32]) -> u32 {
+        check_deltas(packed, widths, per, 32, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.deltas_u32)(packed, widths, per, least, before, out) }
+    }
+
+    /// Packed differences to 64-bit values, as [`Kernels::deltas_u32`].
+    ///
+    /// # Panics
+    /// As [`Kernels::deltas_u32`], with widths of up to 64.
+    pub fn deltas_u64(self, packed: &[u8], widths: &[u8], per: usize, least: u64, before: u64, out: &mut [u64]) -> u64 {
+        check_deltas(packed, widths, per, 64, out.len());
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.deltas_u64)(packed, widths, per, least, before, out) }
+    }
+
+    /// Entries of a table: `out[i] = table[indices[i]]`, 0 for an index outside. Returns the place in `indices` of the
+    /// first index outside.
+    ///
+    /// **Shapes**: `indices` and `out` hold n values, `table` any number of entries.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn gather_u32(self, table: &[u32], indices: &[u32], out: &mut [u32]) -> Option<usize> {
+        assert!(indices.len() == out.len(), "gather_u32: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.gather_u32)(table, indices, out) }
+    }
+
+    /// Entries of 8 bytes, as [`Kernels::gather_u32`].
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn gather_u64(self, table: &[u64], indices: &[u32], out: &mut [u64]) -> Option<usize> {
+        assert!(indices.len() == out.len(), "gather_u64: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.gather_u64)(table, indices, out) }
+    }
+
+    /// Entries of `k` bytes, as [`Kernels::gather_u32`].
+    ///
+    /// **Shapes**: `indices` holds n values, `out` `k * n` bytes, `table` `k` bytes for each entry.
+    ///
+    /// # Panics
+    /// If `k` is 0 or the lengths are others.
+    pub fn gather_bytes(self, table: &[u8], k: usize, indices: &[u32], out: &mut [u8]) -> Option<usize> {
+        assert!(
+            k > 0 && table.len().is_multiple_of(k) && indices.len().checked_mul(k) == Some(out.len()),
+            "gather_bytes: lengths"
+        );
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.gather_bytes)(table, k, indices, out) }
+    }
+
+    /// Runs to values: `values[0]` as often as `runs[0]` says, then `values[1]`, and so on until `out` is full; 0 in
+    /// what is left of it. Returns the exact sum of `runs`.
+    ///
+    /// For many short runs; a single run is quicker filled with [`slice::fill`].
+    ///
+    /// # Panics
+    /// If `values` and `runs` differ in length.
+    pub fn repeat_u32(self, values: &[u32], runs: &[u32], out: &mut [u32]) -> u64 {
+        assert!(values.len() == runs.len(), "repeat_u32: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.repeat_u32)(values, runs, out) }
+    }
+
+    /// Runs of 8-byte values, as [`Kernels::repeat_u32`].
+    ///
+    /// # Panics
+    /// If `values` and `runs` differ in length.
+    pub fn repeat_u64(self, values: &[u64], runs: &[u32], out: &mut [u64]) -> u64 {
+        assert!(values.len() == runs.len(), "repeat_u64: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.repeat_u64)(values, runs, out) }
+    }
+
+    /// Lengths to offsets: `out[i]` is where value `i` ends if the first starts at `start`. Wraps at 2^32;
+    /// [`LengthsSeen::total`] is exact.
+    ///
+    /// **Shapes**: `lengths` and `out` hold n values.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn offsets_u32(self, lengths: &[u32], start: u32, out: &mut [u32]) -> LengthsSeen {
+        assert!(lengths.len() == out.len(), "offsets_u32: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.offsets_u32)(lengths, start, out) }
+    }
+
+    /// Lengths to 64-bit offsets, as [`Kernels::offsets_u32`].
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn offsets_u64(self, lengths: &[u32], start: u64, out: &mut [u64]) -> LengthsSeen {
+        assert!(lengths.len() == out.len(), "offsets_u64: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.offsets_u64)(lengths, start, out) }
+    }
+
+    /// Copies spans of `data` behind each other: for each `i` the `lengths[i]` bytes from `starts[i]` on. Stops before
+    /// the first that is not inside `data`, or for which `out` has no room; fills what is left of `out` with 0. Returns
+    /// the number of spans copied.
+    ///
+    /// 32 bytes are copied at once where both slices have as many: a span near their end takes longer.
+    ///
+    /// # Panics
+    /// If `starts` and `lengths` differ in length.
+    pub fn spans(self, data: &[u8], starts: &[u32], lengths: &[u32], out: &mut [u8]) -> usize {
+        assert!(starts.len() == lengths.len(), "spans: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.spans)(data, starts, lengths, out) }
+    }
+
+    /// Values that share their first bytes with the one before: value `i` is the first `prefixes[i]` bytes of the value
+    /// before it (`before` for the first), then the next `lengths[i]` bytes of `suffixes`. They are written behind each
+    /// other. Stops before the first whose prefix is longer than the value before, whose suffix is not there, or for
+    /// which `out` has no room; fills what is left of `out` with 0. Returns the number of values written.
+    ///
+    /// # Panics
+    /// If `prefixes` and `lengths` differ in length.
+    pub fn prefixed(self, before: &[u8], prefixes: &[u32], lengths: &[u32], suffixes: &[u8], out: &mut [u8]) -> usize {
+        assert!(prefixes.len() == lengths.len(), "prefixed: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.prefixed)(before, prefixes, lengths, suffixes, out) }
+    }
+}
+
+#[inline]
+fn check_packed(packed: &[u8], width: u32, bits: u32, n: usize) {
+    assert!(width <= bits, "unpack: width {width}");
+    assert!(packed.len() >= packed_len(n, width as usize), "unpack: lengths");
+}
+
+#[inline]
+fn check_lanes(packed: &[u8], width: u32, bits: u32, n: usize) {
+    assert!(width <= bits, "unpack_lanes: width {width}");
+    assert!(n.is_multiple_of(128) && packed.len() == n / 8 * width as usize, "unpack_lanes: lengths");
+}
+
+#[inline]
+fn check_deltas(packed: &[u8], widths: &[u8], per: usize, bits: u8, n: usize) {
+    assert!(per > 0 && per.is_multiple_of(32), "deltas: runs of {per}");
+    let (mut left, mut need) = (n, 0);
+    for &width in widths {
+        if left == 0 {
+            break;
+        }
+        assert!(width <= bits, "deltas: width {width}");
+        let these = left.min(per);
+        need += packed_len(these, width.into());
+        left -= these;
+    }
+    assert!(left == 0, "deltas: widths");
+    assert!(packed.len() >= need, "deltas: lengths");
 }
 
 impl std::fmt::Debug for Kernels {

@@ -1,6 +1,9 @@
 //! Shared by the tests that read the corpora.
 #![allow(dead_code)] // each test target uses its part
 
+#[cfg(feature = "parquet")]
+pub mod parquet;
+
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};

@@ -25,9 +25,12 @@ pub fn words(planes: &[u8], k: usize, out: &mut [u8]) {
 fn words_of<const K: usize>(planes: &[u8], out: &mut [u8]) {
     let (out, _) = out.as_chunks_mut::<K>();
     let n = out.len();
-    let planes: [&[u8]; K] = std::array::from_fn(|p| &planes[p * n..(p + 1) * n]);
+    let mut plane = [planes; K];
+    for (p, plane) in plane.iter_mut().enumerate() {
+        *plane = &planes[p * n..(p + 1) * n];
+    }
     for (i, word) in out.iter_mut().enumerate() {
-        *word = std::array::from_fn(|p| planes[p][i]);
+        *word = std::array::from_fn(|p| plane[p][i]);
     }
 }
 

@@ -1,5 +1,10 @@
 //! Kernels of [`Level::Avx2`](crate::Level::Avx2).
 
+pub(crate) mod bits;
+pub(crate) mod delta;
+pub(crate) mod gather;
 pub(crate) mod patch;
 pub(crate) mod planes;
+pub(crate) mod runs;
 pub(crate) mod scan;
+pub(crate) mod strings;

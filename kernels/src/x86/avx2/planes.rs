@@ -7,13 +7,53 @@ use core::arch::x86_64::*;
 
 use bytemuck::{Pod, must_cast};
 
+use crate::blocks::{by_planes, eight_planes};
 use crate::x86::stream::{self, Line};
 use crate::{CountsSeen, Store, scalar};
 
-/// The plain loop, compiled for this level.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
-    scalar::planes::words(planes, k, out);
+    let n = out.len() / k;
+    // What compilers make of these loops is no slower than the registers below.
+    if n < 32 || matches!(k, 1..=4) {
+        return scalar::planes::words(planes, k, out);
+    }
+    let mut first = 0;
+    while first < k {
+        // The last eight planes may be partly those before.
+        first = first.min(k.saturating_sub(8));
+        by_planes::<8, 32>(eight_planes(planes, n, first), k, &mut out[first..], |planes| {
+            must_cast(eights(planes.map(|bytes| must_cast(*bytes))))
+        });
+        first += 8;
+    }
+}
+
+/// 32 words of eight bytes.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+#[inline]
+fn eights([a, b, c, d, e, f, g, h]: [__m256i; 8]) -> [__m256i; 8] {
+    let (low, high) = (fours([a, b, c, d]), fours([e, f, g, h]));
+    let first: [__m256i; 4] = core::array::from_fn(|i| _mm256_unpacklo_epi32(low[i], high[i]));
+    let second: [__m256i; 4] = core::array::from_fn(|i| _mm256_unpackhi_epi32(low[i], high[i]));
+    core::array::from_fn(|i| {
+        let (a, b) = (first[i % 4], second[i % 4]);
+        if i < 4 { _mm256_permute2x128_si256::<0x20>(a, b) } else { _mm256_permute2x128_si256::<0x31>(a, b) }
+    })
+}
+
+/// 32 words of four bytes, in fours of places: 0 and 4 in the halves of the first register, 1 and 5 in those of the
+/// second, and so on.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+#[inline]
+fn fours([a, b, c, d]: [__m256i; 4]) -> [__m256i; 4] {
+    let ([ab_low, ab_high], [cd_low, cd_high]) = (pairs(a, b), pairs(c, d));
+    [
+        _mm256_unpacklo_epi16(ab_low, cd_low),
+        _mm256_unpackhi_epi16(ab_low, cd_low),
+        _mm256_unpacklo_epi16(ab_high, cd_high),
+        _mm256_unpackhi_epi16(ab_high, cd_high),
+    ]
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]

@@ -1,4 +1,8 @@
 //! Kernels of [`Level::Avx512`](crate::Level::Avx512).
 
+pub(crate) mod bits;
+pub(crate) mod delta;
+pub(crate) mod gather;
 pub(crate) mod planes;
 pub(crate) mod scan;
+pub(crate) mod strings;

@@ -9,6 +9,9 @@
     reason = "the data are made here, from random bits"
 )]
 
+mod packed;
+mod values;
+
 use std::fmt::Debug;
 use std::sync::LazyLock;
 
@@ -20,7 +23,13 @@ const STORES: [Store; 2] = [Store::Cached, Store::Streaming];
 /// The rows of this CPU, and one of a user's.
 fn rows() -> &'static [Kernels] {
     static ROWS: LazyLock<Vec<Kernels>> = LazyLock::new(|| {
-        let user = Kernels::custom("user", Kernels::auto()).gaps(naive::gaps).counts_i32(naive::counts).build();
+        let user = Kernels::custom("user", Kernels::auto())
+            .gaps(naive::gaps)
+            .counts_i32(naive::counts)
+            .unpack_u32(packed::naive::unpack)
+            .deltas_u64(packed::naive::deltas)
+            .prefixed(values::naive::prefixed)
+            .build();
         Kernels::available().chain([user]).collect()
     });
     &ROWS

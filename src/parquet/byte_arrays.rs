@@ -1,0 +1,147 @@
+//! Values of any length: offsets and bytes.
+
+use std::ops::Range;
+
+use crate::error::{Error, ErrorKind, Limit, Part};
+use crate::kernels::{Kernels, LengthsSeen};
+use crate::limits::Limits;
+
+/// Values of any length, behind each other: value `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+///
+/// It keeps its memory over [`ByteArrays::clear`]; hand it to every decode. Offsets are those of Arrow's `Utf8` and
+/// `Binary`, so it holds less than 2 GiB: take values in batches, and clear it between them.
+#[derive(Clone, Debug)]
+pub struct ByteArrays {
+    /// The offsets in use are the first `len + 1`; what lies behind is kept so that it need not be zeroed again.
+    offsets: Vec<i32>,
+    len: usize,
+    /// The bytes in use are the first `offsets[len]`.
+    bytes: Vec<u8>,
+}
+
+impl Default for ByteArrays {
+    fn default() -> ByteArrays {
+        ByteArrays { offsets: vec![0], len: 0, bytes: Vec::new() }
+    }
+}
+
+impl ByteArrays {
+    /// No values.
+    pub fn new() -> ByteArrays {
+        ByteArrays::default()
+    }
+
+    /// Values that are there already, for encoders and dictionaries.
+    ///
+    /// # Panics
+    /// If they have 2 GiB or more.
+    pub fn from_values<V: AsRef<[u8]>>(values: impl IntoIterator<Item = V>) -> ByteArrays {
+        let mut arrays = ByteArrays::new();
+        for value in values {
+            arrays.bytes.extend_from_slice(value.as_ref());
+            arrays.offsets.push(i32::try_from(arrays.bytes.len()).expect("less than 2 GiB"));
+            arrays.len += 1;
+        }
+        arrays
+    }
+
+    /// Forgets the values, and keeps their memory.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Where values start, and in the end where the last one ends: one more than values, from 0.
+    pub fn offsets(&self) -> &[i32] {
+        &self.offsets[..=self.len]
+    }
+
+    /// The bytes of all values.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..at(self.offsets[self.len])]
+    }
+
+    /// The bytes of value `i`.
+    ///
+    /// # Panics
+    /// If there is no such value.
+    pub fn get(&self, i: usize) -> &[u8] {
+        &self.bytes[self.span(i)]
+    }
+
+    /// Where value `i` lies in [`ByteArrays::bytes`].
+    pub(crate) fn span(&self, i: usize) -> Range<usize> {
+        let offsets = &self.offsets()[i..i + 2];
+        at(offsets[0])..at(offsets[1])
+    }
+
+    /// The values.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.len).map(|i| self.get(i))
+    }
+
+    /// Offsets and bytes, for Arrow.
+    pub fn into_parts(mut self) -> (Vec<i32>, Vec<u8>) {
+        let bytes = self.bytes().len();
+        self.bytes.truncate(bytes);
+        self.offsets.truncate(self.len + 1);
+        (self.offsets, self.bytes)
+    }
+
+    /// Appends values of such lengths, `total` bytes in all. Their bytes are returned, to be filled.
+    pub(crate) fn extend(
+        &mut self,
+        kernels: Kernels,
+        lengths: &[u32],
+        total: u64,
+        limits: &Limits,
+        part: Part,
+    ) -> Result<&mut [u8], Error> {
+        let start = at(self.offsets[self.len]);
+        let (len, end) = (self.len + lengths.len(), start as u64 + total);
+        let needed = end + 4 * (len as u64 + 1);
+        Limits::check(needed, limits.max_output_bytes, Limit::OutputBytes, part)?;
+        Limits::check(end, i32::MAX as u64, Limit::OutputBytes, part)?;
+        let end = usize::try_from(end).unwrap_or(usize::MAX);
+        grow(&mut self.offsets, len + 1)?;
+        grow(&mut self.bytes, end)?;
+        let offsets: &mut [u32] = bytemuck::cast_slice_mut(&mut self.offsets[self.len + 1..=len]);
+        let seen = kernels.offsets_u32(lengths, u32::try_from(start).unwrap_or(u32::MAX), offsets);
+        debug_assert_eq!(seen, LengthsSeen { total, ..seen }, "lengths and total");
+        self.len = len;
+        Ok(&mut self.bytes[start..end])
+    }
+}
+
+/// Makes `values` `len` long at least.
+pub(crate) fn grow<T: bytemuck::Zeroable + Copy>(values: &mut Vec<T>, len: usize) -> Result<(), Error> {
+    if values.len() < len {
+        let kind = ErrorKind::Io(std::io::ErrorKind::OutOfMemory);
+        let more = len.max(values.len().saturating_mul(2)) - values.len();
+        values.try_reserve(more).map_err(|e| Error::new(kind, Part::Buffer("memory")).caused_by(e))?;
+        values.resize(values.capacity(), T::zeroed());
+    }
+    Ok(())
+}
+
+/// Offsets are not negative.
+fn at(offset: i32) -> usize {
+    usize::try_from(offset).unwrap_or(0)
+}
+
+impl PartialEq for ByteArrays {
+    fn eq(&self, other: &ByteArrays) -> bool {
+        self.offsets() == other.offsets() && self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for ByteArrays {}
