@@ -65,10 +65,9 @@ mod zstd;
 #[cfg(any(feature = "arrow", feature = "obs"))]
 pub use arrow_array;
 pub use buffer::{Buffer, Pages};
-pub use error::{Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
+pub use error::{EncodingFault, Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 #[cfg(feature = "obs")]
 pub use guard::{guarded, hush_guarded_panics};
-pub use error::{EncodingFault, Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
 pub use limits::Limits;
 #[cfg(feature = "dataset")]
 pub use mmap::MappedDirectory;
