@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 use crate::fault::Stop;
 use crate::text::{cut, plain};
@@ -46,8 +47,9 @@ impl Console {
 
     /// Writes a result as JSON, one line.
     pub fn record(&mut self, record: &impl Serialize) -> Result<(), Stop> {
-        let text = serde_json::to_string(record).map_err(|e| stdout_failed(e.into()))?;
-        self.line(plain(&text))
+        let mut serializer = serde_json::Serializer::with_formatter(&mut self.out, Plain);
+        record.serialize(&mut serializer).map_err(|e| stdout_failed(e.into()))?;
+        self.line("")
     }
 
     /// Hands on what is buffered.
@@ -77,6 +79,15 @@ impl Console {
         let bar = ProgressBar::with_draw_target(Some(steps), target).with_style(style.with_key("drawn", drawn));
         bar.enable_steady_tick(Duration::from_millis(200));
         bar
+    }
+}
+
+/// JSON whose strings only show on a terminal.
+struct Plain;
+
+impl Formatter for Plain {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        out.write_all(plain(fragment).as_bytes())
     }
 }
 

@@ -18,11 +18,14 @@ mod man;
 mod obs;
 mod options;
 mod output;
+mod parquet;
+mod payload;
 mod repair;
 mod sample;
 mod selection;
 mod source;
 mod stats;
+mod steps;
 mod table;
 mod target;
 mod text;
@@ -89,6 +92,7 @@ enum Verb {
     Obs(obs::Args),
     Sample(sample::Args),
     Trace(trace::Args),
+    Payload(payload::Args),
     Demo(demo::Args),
     Bench(bench::Args),
     Completions(completions::Args),
@@ -108,6 +112,7 @@ impl Verb {
             Verb::Obs(args) => obs::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
+            Verb::Payload(args) => payload::run(&args, console),
             Verb::Demo(args) => demo::run(&args, console),
             Verb::Bench(args) => bench::run(&args, console),
             Verb::Completions(args) => completions::run(&args, console),

@@ -19,11 +19,18 @@ pub struct Engine {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads())]
     pub threads: u16,
 
+    #[command(flatten)]
+    pub decoding: Decoding,
+}
+
+/// How to decode on one thread.
+#[derive(Args, Debug, Clone)]
+pub struct Decoding {
     /// Kernels to use instead of this CPU's best, as TILEKERN_KERNEL does
     #[arg(long, value_name = "K", value_parser = PossibleValuesParser::new(Level::ALL.map(Level::name)))]
     pub kernel: Option<String>,
 
-    /// Memory that the results of one tile may take, for example 512M or 8G (default 4G)
+    /// Memory that the results of one tile or page may take, for example 512M or 8G (default 4G)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_output: Option<u64>,
 }
@@ -56,7 +63,7 @@ pub fn profile(text: &str) -> Result<Profile, String> {
     text.parse().map_err(why)
 }
 
-impl Engine {
+impl Decoding {
     /// The bounds on memory.
     pub fn limits(&self) -> Limits {
         let limits = Limits::default();
@@ -69,6 +76,18 @@ impl Engine {
             Some(name) => Kernels::by_name(name)?,
             None => Kernels::from_env()?,
         })
+    }
+}
+
+impl Engine {
+    /// The bounds on memory.
+    pub fn limits(&self) -> Limits {
+        self.decoding.limits()
+    }
+
+    /// The kernels asked for, else those that TILEKERN_KERNEL names, else this CPU's best.
+    pub fn kernels(&self) -> Result<Kernels, Error> {
+        self.decoding.kernels()
     }
 
     /// A decoder with these options.

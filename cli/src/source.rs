@@ -109,6 +109,11 @@ impl Found {
     }
 }
 
+/// The bytes of a file of any kind, or of standard input.
+pub fn read(path: &Path, limits: &Limits) -> Result<Vec<u8>, Fault> {
+    Reader::open(path, limits).and_then(Reader::read_all).map_err(|error| Fault::of(error, path))
+}
+
 /// Cells that can be read.
 pub enum Source {
     /// The bytes of one tile.

@@ -45,14 +45,22 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
+/// Text between tabs or in a table: in quotes where it is empty, has quotes, or is not plain.
+pub fn quoted(text: &str) -> String {
+    if !text.is_empty() && text.chars().all(|c| c != '"' && is_plain(c)) {
+        return text.to_owned();
+    }
+    plain(&serde_json::Value::from(text).to_string()).into_owned()
+}
+
 /// A value between tabs or in a table: nothing for a missing one; text that is empty or not plain in quotes.
 pub fn shown(value: Value<'_>) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if !text.is_empty() && text.chars().all(|c| c != '"' && is_plain(c)) => text.to_owned(),
+        Value::String(text) => quoted(text),
         value => match json(value) {
             // Words for numbers that JSON has not.
-            serde_json::Value::String(word) if !matches!(value, Value::String(_)) => word,
+            serde_json::Value::String(word) => word,
             other => plain(&other.to_string()).into_owned(),
         },
     }

@@ -92,7 +92,8 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    const ALL: [Encoding; 11] = [
+    /// All of them.
+    pub const ALL: [Encoding; 11] = [
         Encoding::Plain,
         Encoding::PlainDictionary,
         Encoding::Rle,

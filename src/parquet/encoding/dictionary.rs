@@ -14,6 +14,7 @@ use crate::kernels::Kernels;
 use crate::limits::Limits;
 use crate::parquet::byte_arrays::{ByteArrays, grow};
 use crate::parquet::options::Options;
+use crate::parquet::payload::PhysicalType;
 
 const WIDTH: Part = Part::Values("", "bit width");
 const INDEX: Part = Part::Values("", "index");
@@ -72,6 +73,20 @@ impl Dictionary {
         plain.decode(count, &mut self.values)?;
         self.len = count;
         plain.finish().map(drop)
+    }
+
+    /// Reads a dictionary page of this type to its end, which tells how many values there are; of truth values eight times
+    /// as many as bytes.
+    ///
+    /// # Errors
+    /// Those of the decoders of PLAIN; bytes that are no whole number of values.
+    pub fn read_whole(&mut self, input: Input<'_>, kind: PhysicalType, options: &Options) -> Result<(), Error> {
+        let bytes = input.bytes().len();
+        match kind.width() {
+            Some(width) => self.read_fixed(input, bytes / width, width, options),
+            None if kind == PhysicalType::Boolean => self.read_booleans(input, bytes.saturating_mul(8), options),
+            None => self.read_byte_arrays(input, PlainByteArrays::count(input, options)?, options),
+        }
     }
 
     /// Room for values of a fixed width.

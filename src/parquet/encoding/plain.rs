@@ -173,6 +173,17 @@ impl<'a> PlainByteArrays<'a> {
         Ok(decoder)
     }
 
+    /// How many values there are up to the end of a section.
+    pub(crate) fn count(input: Input<'_>, options: &Options) -> Result<usize, Error> {
+        let mut walk = PlainByteArrays { input, remaining: 0, options: *options };
+        let mut count = 0;
+        while !walk.input.bytes().is_empty() {
+            walk.next()?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
     /// Values left.
     pub fn remaining(&self) -> usize {
         self.remaining

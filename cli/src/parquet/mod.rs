@@ -1,0 +1,3 @@
+//! What verbs do with Parquet: a file for each thing that is shown.
+
+pub mod values;

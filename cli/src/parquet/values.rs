@@ -1,0 +1,86 @@
+//! Parquet values as JSON and as text, by their physical types.
+
+use serde::{Serialize, Serializer};
+use tilekern::parquet::Values;
+
+use crate::text;
+
+/// Values in an exact JSON form: INT32 as numbers, INT64 as decimal strings, FLOAT and DOUBLE as `0x` and the digits of
+/// their bits, bytes in hexadecimal, bare numbers as numbers.
+pub struct Exact<'a>(pub &'a Values);
+
+impl Serialize for Exact<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Values::Booleans(values) => to.collect_seq(values.iter().map(|&value| value != 0)),
+            Values::Int32(values) => to.collect_seq(values),
+            Values::Int64(values) => to.collect_seq(values.iter().map(i64::to_string)),
+            Values::Float(values) => to.collect_seq(values.iter().map(|value| format!("0x{:08x}", value.to_bits()))),
+            Values::Double(values) => to.collect_seq(values.iter().map(|value| format!("0x{:016x}", value.to_bits()))),
+            Values::Fixed { width, bytes } => to.collect_seq(bytes.chunks_exact(*width).map(hex)),
+            Values::ByteArrays(values) => to.collect_seq(values.iter().map(hex)),
+            Values::Numbers(values) => to.collect_seq(values),
+            other => Err(serde::ser::Error::custom(format_args!("values of a kind that is not known: {other:?}"))),
+        }
+    }
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+}
+
+/// Each value as people read it: text as text where it is some, other bytes in hexadecimal.
+pub fn lines(values: &Values) -> Box<dyn Iterator<Item = String> + '_> {
+    match values {
+        Values::Booleans(values) => Box::new(values.iter().map(|&value| (value != 0).to_string())),
+        Values::Int32(values) => Box::new(values.iter().map(i32::to_string)),
+        Values::Int64(values) => Box::new(values.iter().map(i64::to_string)),
+        Values::Float(values) => Box::new(values.iter().map(f32::to_string)),
+        Values::Double(values) => Box::new(values.iter().map(f64::to_string)),
+        Values::Fixed { width, bytes } => Box::new(bytes.chunks_exact(*width).map(|value| format!("0x{}", hex(value)))),
+        Values::ByteArrays(values) => Box::new(values.iter().map(readable)),
+        Values::Numbers(values) => Box::new(values.iter().map(u32::to_string)),
+        other => Box::new(std::iter::once(format!("{other:?}"))),
+    }
+}
+
+/// Bytes as text if they are some, which stands in quotes where it could be mistaken.
+fn readable(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(value) if !value.starts_with("0x") => text::quoted(value),
+        Ok(value) => format!("{value:?}"),
+        Err(_) => format!("0x{}", hex(bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tilekern::parquet::ByteArrays;
+
+    #[test]
+    fn values_are_exact_in_json_and_readable_as_text() {
+        let shown = |values: Values| {
+            (serde_json::to_string(&Exact(&values)).unwrap(), lines(&values).collect::<Vec<_>>().join("|"))
+        };
+        let strings = ByteArrays::from_values([&b"a\"b"[..], b"", b"\xff", b"0xff", b"plain"]);
+        for (values, json, text) in [
+            (Values::Booleans(vec![1, 0]), "[true,false]", "true|false"),
+            (Values::Int32(vec![-1]), "[-1]", "-1"),
+            (Values::Int64(vec![i64::MIN]), "[\"-9223372036854775808\"]", "-9223372036854775808"),
+            (Values::Float(vec![-0.0, f32::NAN]), "[\"0x80000000\",\"0x7fc00000\"]", "-0|NaN"),
+            (Values::Double(vec![0.1]), "[\"0x3fb999999999999a\"]", "0.1"),
+            (Values::Fixed { width: 2, bytes: vec![0, 1, 0xfe, 3] }, "[\"0001\",\"fe03\"]", "0x0001|0xfe03"),
+            (
+                Values::ByteArrays(strings),
+                "[\"612262\",\"\",\"ff\",\"30786666\",\"706c61696e\"]",
+                "\"a\\\"b\"|\"\"|0xff|\"0xff\"|plain",
+            ),
+            (Values::Numbers(vec![u32::MAX]), "[4294967295]", "4294967295"),
+        ] {
+            assert_eq!(shown(values), (json.to_owned(), text.to_owned()));
+        }
+    }
+}
