@@ -86,7 +86,8 @@ fn every_type_and_encoding_is_taken() {
         let text = payload(section, &options);
         assert_eq!((text.code, text.stdout.lines().count()), (Some(0), values.as_array().map_or(0, Vec::len)));
     }
-    let text = payload(b"\x02\x04\x01\x02\x00", &format!("--encoding RLE_DICTIONARY --type BYTE_ARRAY --count 3 {page}"));
+    let text =
+        payload(b"\x02\x04\x01\x02\x00", &format!("--encoding RLE_DICTIONARY --type BYTE_ARRAY --count 3 {page}"));
     assert_eq!(text.stdout, "\"\"\n\"\"\nabc\n");
 }
 
@@ -125,7 +126,10 @@ fn a_damaged_dictionary_is_told_by_its_name() {
     assert_eq!((run.code, error["kind"].as_str(), error["path"].as_str()), (Some(1), Some("truncated"), Some(page)));
     let run = payload(b"\x00\x02", &format!("{options} {page} --type INT32"));
     let error = &run.json()["error"];
-    assert_eq!((run.code, error["kind"].as_str(), error["offset"].as_u64()), (Some(1), Some("trailing_bytes"), Some(4)));
+    assert_eq!(
+        (run.code, error["kind"].as_str(), error["offset"].as_u64()),
+        (Some(1), Some("trailing_bytes"), Some(4))
+    );
     let run = payload(b"\x00\x02", &format!("{options} {page}.none --type INT32"));
     assert_eq!((run.code, run.json()["error"]["kind"].as_str()), (Some(1), Some("io")));
 }

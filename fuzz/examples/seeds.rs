@@ -23,6 +23,10 @@ fn main() -> io::Result<()> {
             seeds.extend(manifests("fixtures/deltacel/datasets")?);
             seeds.extend(manifests("fixtures/deltacel/datasets_invalid")?);
         }
+        if target == "parquet_payload" {
+            seeds.extend(sections("fixtures/parquet/raw")?);
+            seeds.extend(sections("fixtures/parquet/malformed")?);
+        }
         for (i, seed) in seeds.iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{i:03}")), seed)?;
         }
@@ -71,4 +75,28 @@ fn manifests(folder: &str) -> io::Result<Vec<Vec<u8>>> {
         files.extend(std::fs::read(entry?.path().join("manifest.json")).ok());
     }
     Ok(files)
+}
+
+/// The sections of a folder of the conformance corpus, each behind what its page says of it.
+fn sections(folder: &str) -> io::Result<Vec<Vec<u8>>> {
+    let Some(root) = std::env::var_os("TILEKERN_FIXTURES") else { return Ok(Vec::new()) };
+    let folder = Path::new(&root).join(folder);
+    let index: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(folder.join("index.json"))?)?;
+    let mut seeds = Vec::new();
+    for entry in index {
+        let text = |key: &str| entry[key].as_str().unwrap_or_default();
+        let name = if text("file").is_empty() { format!("{}.bin", text("id")) } else { text("file").to_owned() };
+        let width =
+            entry["bit_width"].as_u64().or(entry["type_length"].as_u64().map(|length| length.saturating_sub(1)));
+        let count = entry["count"].as_u64().unwrap_or(0);
+        seeds.extend(tilekern_fuzz::section(
+            text("encoding"),
+            text("physical_type"),
+            width.unwrap_or(0),
+            count,
+            entry["dictionary"].as_array().map_or(0, Vec::len),
+            &std::fs::read(folder.join(name))?,
+        ));
+    }
+    Ok(seeds)
 }

@@ -14,6 +14,8 @@ pub mod inputs;
 #[cfg(feature = "obs")]
 mod obs;
 pub mod oracle;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub mod seeds;
 
 #[cfg(feature = "dataset")]
@@ -23,6 +25,8 @@ pub use encode::encode_round_trip;
 pub use frame::frame;
 #[cfg(feature = "obs")]
 pub use obs::{obs_cache, obs_filter, obs_schema};
+#[cfg(feature = "parquet")]
+pub use parquet::{parquet_payload, parquet_round_trip, section};
 pub use seeds::seeds;
 
 /// A body of a fuzz target.
@@ -46,4 +50,8 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("obs_filter", obs_filter),
     #[cfg(feature = "obs")]
     ("obs_cache", obs_cache),
+    #[cfg(feature = "parquet")]
+    ("parquet_payload", parquet_payload),
+    #[cfg(feature = "parquet")]
+    ("parquet_round_trip", parquet_round_trip),
 ];
