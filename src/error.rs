@@ -13,8 +13,21 @@ struct Inner {
     part: Part,
     offset: Option<u64>,
     index: Option<u64>,
+    page: Option<Page>,
+    unpacked: Option<u64>,
     path: Option<PathBuf>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+/// A page of a Parquet file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Its row group.
+    pub row_group: u32,
+    /// Its column, as the leaves of the schema are counted.
+    pub column: u32,
+    /// Its number in the column chunk; dictionary pages count. None: the fault is in no page.
+    pub page: Option<u32>,
 }
 
 /// What is wrong. The names (see [`ErrorKind::name`]) are stable; the numbers say by how much.
@@ -108,6 +121,8 @@ pub enum ErrorKind {
     Syntax(SyntaxFault),
     /// A section of Parquet values breaks a rule of its encoding.
     Encoding(EncodingFault),
+    /// The compressed body of a page does not unpack to what its header states.
+    Compression(CompressionFault),
     /// A required field is absent.
     Missing,
     /// A field has another type than the format states.
@@ -393,6 +408,28 @@ impl fmt::Display for EncodingFault {
     }
 }
 
+/// What is wrong with the compressed body of a Parquet page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CompressionFault {
+    /// It is not what its codec writes; the source says how.
+    Corrupt,
+    /// It unpacks to another size than stated.
+    Size {
+        /// Bytes stated.
+        found: u64,
+        /// Bytes that it unpacks to, of more the first.
+        expected: u64,
+    },
+    /// The stated size is more than so many compressed bytes can hold.
+    Unreachable {
+        /// Bytes stated.
+        found: u64,
+        /// Bytes that it can hold at most.
+        max: u64,
+    },
+}
+
 /// What is wrong with a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -455,6 +492,12 @@ pub enum Unsupported {
     Kind,
     /// Values of this type have no such encoding.
     Encoding,
+    /// The data is encrypted.
+    Encrypted,
+    /// Data compressed with a codec that is not read here.
+    Codec,
+    /// Groups of columns inside each other, too deeply.
+    SchemaDepth,
 }
 
 impl ErrorKind {
@@ -481,6 +524,7 @@ impl ErrorKind {
             ErrorKind::NotExcepted { .. } => "not_excepted",
             ErrorKind::Syntax(_) => "syntax",
             ErrorKind::Encoding(fault) => fault.name(),
+            ErrorKind::Compression(_) => "compression",
             ErrorKind::Missing => "missing",
             ErrorKind::WrongType => "wrong_type",
             ErrorKind::LimitExceeded { .. } => "limit_exceeded",
@@ -521,6 +565,12 @@ pub enum Part {
     Values(&'static str, &'static str),
     /// A column of a row group of a Parquet file.
     RowGroup(u32, u32),
+    /// The footer of a Parquet file, or a field of it.
+    Footer(&'static str),
+    /// A field of a page's header in a Parquet file.
+    PageHeader(&'static str),
+    /// A section of a page in a Parquet file.
+    Page(&'static str),
     /// A filter on the table of cells; offsets are those in its text.
     Filter,
     /// An array or number of a matrix given to the encoder.
@@ -595,6 +645,10 @@ impl fmt::Display for Part {
             Part::Values("", piece) => f.write_str(piece),
             Part::Values(stream, piece) => write!(f, "{stream}: {piece}"),
             Part::RowGroup(group, column) => write!(f, "row group {group}, column {column}"),
+            Part::Footer("") => f.write_str("footer"),
+            Part::Footer(field) => write!(f, "footer, {field}"),
+            Part::PageHeader(field) => write!(f, "page header, {field}"),
+            Part::Page(section) => f.write_str(section),
             Part::Filter => f.write_str("filter"),
             Part::Matrix(what) => write!(f, "matrix, {what}"),
             Part::GeneOf { cell, gene } => write!(f, "matrix, cell {cell}, gene {gene}"),
@@ -612,7 +666,16 @@ impl Error {
     /// An error of `kind` in `part`, so far without an offset.
     #[cold]
     pub fn new(kind: ErrorKind, part: Part) -> Error {
-        Error(Box::new(Inner { kind, part, offset: None, index: None, path: None, source: None }))
+        Error(Box::new(Inner {
+            kind,
+            part,
+            offset: None,
+            index: None,
+            page: None,
+            unpacked: None,
+            path: None,
+            source: None,
+        }))
     }
 
     /// Names the part, unless one is named already.
@@ -636,6 +699,33 @@ impl Error {
     #[must_use]
     pub fn index(mut self, index: u64) -> Error {
         self.0.index = Some(index);
+        self
+    }
+
+    /// Names the stream of values that the part belongs to, unless one is named already.
+    #[cfg(feature = "parquet-files")]
+    #[must_use]
+    pub(crate) fn in_stream(mut self, stream: &'static str) -> Error {
+        if let Part::Values("", piece) = self.0.part {
+            self.0.part = Part::Values(stream, piece);
+        }
+        self
+    }
+
+    /// Adds the page that the part belongs to, unless one is named already.
+    #[cfg(feature = "parquet-files")]
+    #[must_use]
+    pub(crate) fn in_page(mut self, page: Page) -> Error {
+        self.0.page = self.0.page.or(Some(page));
+        self
+    }
+
+    /// Makes its offset one in the unpacked body of a page, whose compressed body stands at `body` in the object.
+    #[cfg(feature = "parquet-files")]
+    #[must_use]
+    pub(crate) fn unpacked_from(mut self, body: u64) -> Error {
+        self.0.unpacked = self.0.offset;
+        self.0.offset = Some(body);
         self
     }
 
@@ -686,6 +776,16 @@ impl Error {
     /// The index of the value inside its part.
     pub fn value_index(&self) -> Option<u64> {
         self.0.index
+    }
+
+    /// The page of a Parquet file that the part belongs to.
+    pub fn page(&self) -> Option<Page> {
+        self.0.page
+    }
+
+    /// The byte offset in the unpacked body of a page; the absolute offset is then that of the compressed body.
+    pub fn unpacked_offset(&self) -> Option<u64> {
+        self.0.unpacked
     }
 
     /// The file which the object is, where it is one.
@@ -757,6 +857,13 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::Filter => "is not a filter",
             })?,
             ErrorKind::Encoding(fault) => write!(f, "{fault}")?,
+            ErrorKind::Compression(CompressionFault::Corrupt) => f.write_str("does not unpack; fetch the object again")?,
+            ErrorKind::Compression(CompressionFault::Size { found, expected }) => {
+                write!(f, "unpacks to {expected} bytes where {found} are stated")?;
+            }
+            ErrorKind::Compression(CompressionFault::Unreachable { found, max }) => {
+                write!(f, "states {found} bytes, but can hold {max} at most")?;
+            }
             ErrorKind::Missing if self.0.part == Part::Filter => f.write_str("names a column that there is not")?,
             // What there is not is the whole message.
             ErrorKind::Missing if self.0.part == Part::Genes && self.0.source.is_some() => {}
@@ -788,6 +895,11 @@ impl fmt::Display for Message<'_> {
                 Unsupported::FileKind => "is not a regular file or directory as it must be here",
                 Unsupported::Request => "does not go with this kind of object",
                 Unsupported::Encoding => "values of this type have no such encoding",
+                Unsupported::Encrypted => "encrypted; decrypt it first, with the program that holds its keys",
+                Unsupported::Codec => {
+                    "compressed with LZO or an unknown codec; rewrite it with zstd, snappy, gzip, brotli or lz4_raw"
+                }
+                Unsupported::SchemaDepth => "has columns nested more than 64 groups deep",
                 Unsupported::Kind => "is none of category, numeric, bool and string; convert or leave out the column",
             })?,
             ErrorKind::KernelUnavailable => match &self.0.source {
@@ -837,12 +949,20 @@ impl fmt::Display for Error {
         if let Some(path) = &self.0.path {
             write!(f, "{}: ", path.display())?;
         }
+        if let Some(Page { row_group, column, page }) = self.0.page {
+            write!(f, "row group {row_group}, column {column}, ")?;
+            if let Some(page) = page {
+                write!(f, "page {page}, ")?;
+            }
+        }
         if self.0.part != Part::Object {
             write!(f, "{}", self.0.part)?;
             if let Some(index) = self.0.index {
                 write!(f, ", value {index}")?;
             }
-            if let Some(offset) = self.0.offset {
+            if let (Some(unpacked), Some(body)) = (self.0.unpacked, self.0.offset) {
+                write!(f, " at unpacked byte {unpacked} of the body at byte {body}")?;
+            } else if let Some(offset) = self.0.offset {
                 write!(f, " at byte {offset}")?;
             }
             f.write_str(": ")?;

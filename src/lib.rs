@@ -38,6 +38,7 @@
 //! | `arrow` | no | results as Arrow arrays, with columns of the table of cells |
 //! | `arrow` | no | results as Arrow arrays |
 //! | `parquet` | no | the value encodings of Parquet |
+//! | `parquet-files` | no | Parquet files: footers, pages, column chunks |
 //! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.
@@ -46,7 +47,7 @@
 mod buffer;
 pub mod deltacel;
 mod error;
-#[cfg(feature = "obs")]
+#[cfg(any(feature = "obs", feature = "parquet-files"))]
 mod guard;
 mod input;
 mod limits;
@@ -65,8 +66,10 @@ mod zstd;
 #[cfg(any(feature = "arrow", feature = "obs"))]
 pub use arrow_array;
 pub use buffer::{Buffer, Pages};
-pub use error::{EncodingFault, Error, ErrorKind, FrameFault, Limit, Part, Stream, SyntaxFault, Unsupported};
-#[cfg(feature = "obs")]
+pub use error::{
+    CompressionFault, EncodingFault, Error, ErrorKind, FrameFault, Limit, Page, Part, Stream, SyntaxFault, Unsupported,
+};
+#[cfg(any(feature = "obs", feature = "parquet-files"))]
 pub use guard::{guarded, hush_guarded_panics};
 pub use limits::Limits;
 #[cfg(feature = "dataset")]

@@ -22,6 +22,8 @@
 mod byte_arrays;
 mod decoder;
 pub mod encoding;
+#[cfg(feature = "parquet-files")]
+pub mod file;
 mod options;
 mod payload;
 mod trace;

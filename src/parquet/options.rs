@@ -67,6 +67,11 @@ pub struct Leniency {
     pub empty_runs: bool,
     /// A shared prefix that is longer than the value before it means that whole value.
     pub clamped_prefixes: bool,
+    /// The first value of a DELTA_BYTE_ARRAY page may share bytes with the last one of the page before, as the parquet-mr
+    /// of before 1.8 wrote them (PARQUET-246). A file that says it is one of these is read so without this.
+    pub carried_prefixes: bool,
+    /// Pages whose checksum is wrong are read all the same.
+    pub wrong_checksums: bool,
 }
 
 impl Leniency {
@@ -81,6 +86,8 @@ impl Leniency {
         wide_runs: false,
         empty_runs: false,
         clamped_prefixes: false,
+        carried_prefixes: false,
+        wrong_checksums: false,
     };
 
     /// Everything that has an answer is let pass.
@@ -94,5 +101,7 @@ impl Leniency {
         wide_runs: true,
         empty_runs: true,
         clamped_prefixes: true,
+        carried_prefixes: true,
+        wrong_checksums: true,
     };
 }

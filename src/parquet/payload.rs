@@ -242,6 +242,54 @@ impl PartialEq for Values {
 
 impl Eq for Values {}
 
+impl Values {
+    /// No values of such a type.
+    pub fn new(physical_type: PhysicalType) -> Values {
+        match physical_type {
+            PhysicalType::Boolean => Values::Booleans(Vec::new()),
+            PhysicalType::Int32 => Values::Int32(Vec::new()),
+            PhysicalType::Int64 => Values::Int64(Vec::new()),
+            PhysicalType::Float => Values::Float(Vec::new()),
+            PhysicalType::Double => Values::Double(Vec::new()),
+            PhysicalType::Int96 => Values::Fixed { width: 12, bytes: Vec::new() },
+            PhysicalType::FixedLenByteArray(width) => Values::Fixed { width, bytes: Vec::new() },
+            PhysicalType::ByteArray => Values::ByteArrays(ByteArrays::new()),
+        }
+    }
+
+    /// Forgets the values, and keeps their memory.
+    pub fn clear(&mut self) {
+        match self {
+            Values::Booleans(values) | Values::Fixed { bytes: values, .. } => values.clear(),
+            Values::Int32(values) => values.clear(),
+            Values::Int64(values) => values.clear(),
+            Values::Float(values) => values.clear(),
+            Values::Double(values) => values.clear(),
+            Values::ByteArrays(values) => values.clear(),
+            Values::Numbers(values) => values.clear(),
+        }
+    }
+
+    /// Number of values.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::Booleans(values) => values.len(),
+            Values::Int32(values) => values.len(),
+            Values::Int64(values) => values.len(),
+            Values::Float(values) => values.len(),
+            Values::Double(values) => values.len(),
+            Values::Fixed { width, bytes } => bytes.len() / width,
+            Values::ByteArrays(values) => values.len(),
+            Values::Numbers(values) => values.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// What a section gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -62,3 +62,45 @@ pub fn dictionary(values: &[Value], kind: PhysicalType) -> Dictionary {
     }
     dictionary
 }
+
+/// The rows of a column from its levels: null, a value, or a list of such.
+#[cfg(feature = "parquet-files")]
+pub fn assemble(
+    path: &[(String, tilekern::parquet::file::Repetition)],
+    data: &tilekern::parquet::file::ColumnData,
+    values: Vec<Value>,
+) -> Vec<Value> {
+    use tilekern::parquet::file::Repetition;
+    struct Slot {
+        definition: u8,
+        repetition: u8,
+        value: Value,
+    }
+    fn build(path: &[(String, Repetition)], definition: u8, repetition: u8, slots: &[Slot]) -> Value {
+        let Some(((_, first), rest)) = path.split_first() else { return slots[0].value.clone() };
+        let absent = slots[0].definition < definition + u8::from(*first != Repetition::Required);
+        match first {
+            Repetition::Required => build(rest, definition, repetition, slots),
+            Repetition::Optional if absent => Value::Null,
+            Repetition::Optional => build(rest, definition + 1, repetition, slots),
+            Repetition::Repeated if absent => json!([]),
+            Repetition::Repeated => {
+                let inside = repetition + 1;
+                let items = slots.chunk_by(|_, next| next.repetition > inside);
+                items.map(|items| build(rest, definition + 1, inside, items)).collect()
+            }
+        }
+    }
+    let full = path.iter().filter(|(_, repetition)| *repetition != Repetition::Required).count();
+    let mut values = values.into_iter();
+    let slots: Vec<Slot> = (0..data.len)
+        .map(|i| {
+            let definition = data.definitions.get(i).copied().unwrap_or(0);
+            let there = usize::from(definition) == full;
+            let value = if there { values.next().expect("a value") } else { Value::Null };
+            Slot { definition, repetition: data.repetitions.get(i).copied().unwrap_or(0), value }
+        })
+        .collect();
+    assert!(values.next().is_none(), "values left");
+    slots.chunk_by(|_, next| next.repetition > 0).map(|row| build(path, 0, 0, row)).collect()
+}

@@ -1,0 +1,256 @@
+//! The files of the Parquet corpus: values, facts of pages, faults.
+
+mod support;
+
+use std::path::Path;
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::Value;
+use support::parquet::{assemble, rendered};
+use support::{json, same};
+use tilekern::Error;
+use tilekern::kernels::Kernels;
+use tilekern::parquet::file::{Buffers, ColumnData, ColumnReader, File, PageInfo, Pages};
+use tilekern::parquet::{Input, Leniency, Options, Values};
+
+fn main() {
+    support::run("fixtures/parquet", |corpus| {
+        let mut trials = Vec::new();
+        for folder in ["", "matrix", "special", "handmade", "writers", "parquet-testing", "bad_data"] {
+            let mut files: Vec<_> = std::fs::read_dir(corpus.join(folder))
+                .expect("a folder")
+                .map(|entry| entry.expect("an entry").path())
+                .filter(|path| path.extension().is_some_and(|extension| extension == "parquet"))
+                .collect();
+            files.sort();
+            for path in files {
+                let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+                if folder == "bad_data" {
+                    trials.push(Trial::test(format!("bad_data {name}"), move || bad(&path, &name)));
+                } else {
+                    trials.push(Trial::test(format!("{folder} {name}"), move || sound(&path, &name)));
+                }
+            }
+        }
+        trials
+    })
+}
+
+/// The file whose checksums are wrong on purpose.
+const WRONG_CHECKSUMS: &str = "rle-dict-uncompressed-corrupt-checksum";
+
+fn sound(path: &Path, name: &str) -> Result<(), Failed> {
+    let bytes = std::fs::read(path)?;
+    let expected = json(&path.with_extension("json"));
+    let mut buffers = Buffers::new();
+    if name == WRONG_CHECKSUMS {
+        let file = File::open(&bytes, &Options::new()?)?;
+        let errors: Vec<_> = (0..2).filter_map(|column| data(&file, column, &mut buffers).err()).collect();
+        let kinds: Vec<&str> = errors.iter().map(|error| error.kind().name()).collect();
+        same("kinds", kinds, vec!["checksum"; 2])?;
+    }
+    for kernels in Kernels::available() {
+        let mut leniency = Leniency::STRICT;
+        leniency.wrong_checksums = name == WRONG_CHECKSUMS;
+        let file = File::open(&bytes, &Options::with_kernels(kernels).leniency(leniency))?;
+        facts(&file, &expected, &mut buffers)?;
+        for (i, column) in expected["columns"].as_array().expect("columns").iter().enumerate() {
+            let leaf = &file.metadata().schema.columns[i];
+            let data = data(&file, i, &mut buffers)?;
+            if column["form"] != "python str" {
+                same("physical type", Some(leaf.physical_type.name()), column["physical_type"].as_str())?;
+                let values = assemble(&leaf.path, &data, rendered(&data.values));
+                let expected = column["values"].as_array().expect("values");
+                same("rows", values.len(), expected.len())?;
+                let differ = values.iter().zip(expected).position(|(value, expected)| value != expected);
+                same(&format!("first value of column {i} that differs, {kernels:?}"), differ, None)?;
+            }
+            if let (Some(definition), Some(repetition)) = (column["max_def"].as_u64(), column["max_rep"].as_u64()) {
+                let levels = (u64::from(leaf.max_definition), u64::from(leaf.max_repetition));
+                same("levels", levels, (definition, repetition))?;
+            }
+            pieces(&file, i, &data, &mut buffers)?;
+            without_footer(&file, i, &data, &mut buffers)?;
+        }
+    }
+    Ok(())
+}
+
+/// A column of all row groups.
+fn data(file: &File<'_>, column: usize, buffers: &mut Buffers) -> Result<ColumnData, Error> {
+    let mut data = ColumnData::new(file.metadata().schema.columns[column].physical_type);
+    for group in 0..file.metadata().row_groups.len() {
+        file.column(group, column, buffers)?.read(&mut data)?;
+    }
+    Ok(data)
+}
+
+/// The facts of pages that the corpus holds.
+fn facts(file: &File<'_>, expected: &Value, buffers: &mut Buffers) -> Result<(), Failed> {
+    let mut expected = expected["pages"].as_array().expect("pages").iter();
+    for group in 0..file.metadata().row_groups.len() {
+        for column in 0..file.metadata().schema.columns.len() {
+            let chunk = file.chunk(group, column)?;
+            let raw: Vec<_> = Pages::new(chunk.0).collect::<Result<_, Error>>()?;
+            let pages = file.pages(group, column, buffers)?;
+            same("pages", pages.len(), raw.len())?;
+            for (page, raw) in pages.iter().zip(&raw) {
+                same("header", page.header, raw.header)?;
+                let expected = expected.next().ok_or("more pages than expected")?;
+                let place = |key: &str| expected[key].as_u64().map(|n| usize::try_from(n).expect("a number"));
+                same("place", (place("rg"), place("col")), (Some(group), Some(column)))?;
+                fact(page, chunk.1.codec.name(), expected)?;
+            }
+        }
+    }
+    same("pages left", expected.count(), 0)
+}
+
+fn fact(page: &PageInfo, codec: &str, expected: &Value) -> Result<(), Failed> {
+    let number = |key: &str| expected[key].as_u64();
+    same("type", Some(page.header.kind.name()), expected["type"].as_str())?;
+    same("encoding", page.encoding.map(|encoding| encoding.name()), expected["encoding"].as_str())?;
+    same("codec", Some(codec), expected["codec"].as_str())?;
+    same("num_values", Some(page.num_values), number("num_values"))?;
+    same("non_null", page.non_null, number("non_null"))?;
+    same("num_nulls", page.num_nulls(), expected["num_nulls"].as_i64())?;
+    same("levels_len", page.levels_len, number("levels_len"))?;
+    same("header_start", Some(page.header_span.start), number("header_start"))?;
+    same("body_start", Some(page.body_span.start), number("body_start"))?;
+    same("header_end", page.header_span.end, page.body_span.start)?;
+    same("body_end", Some(page.body_span.end), number("body_end"))
+}
+
+/// Some values in the types of their kind.
+fn typed(page: &mut tilekern::parquet::file::Page<'_>, n: usize, out: &mut Values) -> Result<(), Error> {
+    fn tail<T: bytemuck::Pod>(out: &mut Vec<T>, n: usize) -> &mut [T] {
+        let start = out.len();
+        out.resize(start + n, T::zeroed());
+        &mut out[start..]
+    }
+    match out {
+        Values::Booleans(out) => page.decode(tail(out, n)),
+        Values::Int32(out) => page.decode(tail(out, n)),
+        Values::Int64(out) => page.decode(tail(out, n)),
+        Values::Float(out) => page.decode(tail(out, n)),
+        Values::Double(out) => page.decode(tail(out, n)),
+        Values::Fixed { width, bytes } => page.decode(tail(bytes, n * *width)),
+        Values::ByteArrays(out) => page.decode_byte_arrays(n, out),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// In batches, with some passed over, a chunk gives the same.
+fn pieces(file: &File<'_>, column: usize, whole: &ColumnData, buffers: &mut Buffers) -> Result<(), Failed> {
+    let kind = file.metadata().schema.columns[column].physical_type;
+    for (size, keep) in [(1, 1), (7, 1), (33, 1), (1000, 1), (5, 2), (64, 3)] {
+        let (mut found, mut expected) = (ColumnData::new(kind), ColumnData::new(kind));
+        let all = rendered(&whole.values);
+        let (mut levels, mut values, mut kept) = (0, 0, Vec::new());
+        for group in 0..file.metadata().row_groups.len() {
+            let mut reader = file.column(group, column, buffers)?;
+            while let Some(mut page) = reader.next_page()? {
+                same("values of a page", Some(page.values_left() as u64), page.info().non_null)?;
+                let mut turn = 0;
+                while page.remaining() > 0 {
+                    let n = page.remaining().min(size);
+                    turn += 1;
+                    if turn % keep != 0 {
+                        let part = page.definitions().part(page.definitions().len() - page.remaining(), n);
+                        levels += n;
+                        values += part.count(file.metadata().schema.columns[column].max_definition);
+                        page.skip(n)?;
+                        continue;
+                    }
+                    let batch = page.take(n);
+                    batch.definitions.append_to(&mut found.definitions);
+                    batch.repetitions.append_to(&mut found.repetitions);
+                    typed(&mut page, batch.values, &mut found.values)?;
+                    let of =
+                        |of: &[u8], n: usize| if of.is_empty() { vec![0; n] } else { of[levels..levels + n].to_vec() };
+                    expected.definitions.extend(of(&whole.definitions, n));
+                    expected.repetitions.extend(of(&whole.repetitions, n));
+                    kept.extend_from_slice(&all[values..values + batch.values]);
+                    levels += n;
+                    values += batch.values;
+                }
+                page.finish()?;
+            }
+        }
+        same("definition levels", &found.definitions, &expected.definitions)?;
+        same("repetition levels", &found.repetitions, &expected.repetitions)?;
+        same(&format!("values in batches of {size}, every {keep}"), rendered(&found.values) == kept, true)?;
+    }
+    Ok(())
+}
+
+/// A chunk's bytes alone give the same, and whole pages can be passed over.
+fn without_footer(file: &File<'_>, column: usize, whole: &ColumnData, buffers: &mut Buffers) -> Result<(), Failed> {
+    let mut all = ColumnData::new(file.metadata().schema.columns[column].physical_type);
+    for group in 0..file.metadata().row_groups.len() {
+        let (chunk, kind) = file.chunk(group, column)?;
+        let options = file.options();
+        let moved = Input::at(chunk.bytes(), 7_000_000);
+        let start = all.len;
+        ColumnReader::new(moved, kind, buffers, options).read(&mut all)?;
+        let n = all.len - start;
+        for skip in [0, n.min(1), n / 2, n] {
+            let mut reader = ColumnReader::new(moved, kind, buffers, options);
+            let mut left = usize::try_from(reader.skip_pages(skip as u64)?).expect("a size");
+            let mut rest = ColumnData::new(kind.physical_type);
+            while let Some(mut page) = reader.next_page()? {
+                let these = left.min(page.remaining());
+                page.skip(these)?;
+                left -= these;
+                let n = page.values_left();
+                page.append(n, &mut rest.values)?;
+                page.finish()?;
+            }
+            same("left", left, 0)?;
+            let mut part = ColumnData::new(kind.physical_type);
+            ColumnReader::new(moved, kind, buffers, options).read(&mut part)?;
+            let values = rendered(&part.values);
+            let rest = rendered(&rest.values);
+            same(&format!("values after {skip}"), values.ends_with(&rest), true)?;
+        }
+    }
+    same("values", all == *whole, true)
+}
+
+/// Files that are damaged, and one that is not.
+fn bad(path: &Path, name: &str) -> Result<(), Failed> {
+    let bytes = std::fs::read(path)?;
+    let file = File::open(&bytes, &Options::new()?);
+    let mut told = Vec::new();
+    let mut rows = 0;
+    match &file {
+        Err(error) => told.push((0, error.kind().name().to_owned(), format!("{error:?}"))),
+        Ok(file) => {
+            let mut buffers = Buffers::new();
+            for column in 0..file.metadata().schema.columns.len() {
+                match data(file, column, &mut buffers) {
+                    Ok(data) => rows = rows.max(data.len),
+                    Err(error) => told.push((column, error.kind().name().to_owned(), format!("{error:?}"))),
+                }
+            }
+        }
+    }
+    if std::env::var_os("TILEKERN_SHOW_ERRORS").is_some() {
+        println!("{name}: {rows} rows, {told:#?}");
+    }
+    let kinds: Vec<(usize, &str)> = told.iter().map(|(column, kind, _)| (*column, kind.as_str())).collect();
+    let expected: &[(usize, &str)] = match name {
+        "ARROW-GH-41317" => &[(18, "inconsistent")],
+        "ARROW-GH-43605" => &[],
+        "ARROW-GH-45185" => &[(0, "out_of_range")],
+        // Cut: all but its first column lie behind its end.
+        "ARROW-RS-GH-6229-DICTHEADER" => &[(1, "out_of_range"), (2, "out_of_range"), (3, "out_of_range")],
+        "ARROW-RS-GH-6229-LEVELS" => &[(0, "truncated")],
+        other => panic!("{other}"),
+    };
+    same("faults", kinds.as_slice(), expected)?;
+    if name == "ARROW-GH-43605" {
+        same("rows", rows, 21186)?;
+    }
+    Ok(())
+}
