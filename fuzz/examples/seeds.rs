@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use tilekern::deltacel::{Chunks, CsrView, Encoder, Profile};
+use tilekern::parquet::Encoding;
 use tilekern::simulate::{Params, Simulator};
 
 fn main() -> io::Result<()> {
@@ -26,6 +27,11 @@ fn main() -> io::Result<()> {
         if target == "parquet_payload" {
             seeds.extend(sections("fixtures/parquet/raw")?);
             seeds.extend(sections("fixtures/parquet/malformed")?);
+        }
+        if target == "parquet_file" {
+            for folder in ["", "special", "handmade", "matrix", "writers", "bad_data"] {
+                seeds.extend(fixtures(&format!("fixtures/parquet/{folder}"), "parquet")?);
+            }
         }
         for (i, seed) in seeds.iter().enumerate() {
             std::fs::write(folder.join(format!("seed-{i:03}")), seed)?;
@@ -89,7 +95,7 @@ fn sections(folder: &str) -> io::Result<Vec<Vec<u8>>> {
         let width =
             entry["bit_width"].as_u64().or(entry["type_length"].as_u64().map(|length| length.saturating_sub(1)));
         let count = entry["count"].as_u64().unwrap_or(0);
-        seeds.extend(tilekern_fuzz::section(
+        seeds.extend(section(
             text("encoding"),
             text("physical_type"),
             width.unwrap_or(0),
@@ -99,4 +105,18 @@ fn sections(folder: &str) -> io::Result<Vec<Vec<u8>>> {
         ));
     }
     Ok(seeds)
+}
+
+/// The bytes that `parquet_payload` takes for such a section, unless it is too large for it.
+fn section(encoding: &str, kind: &str, width: u64, count: u64, entries: usize, bytes: &[u8]) -> Option<Vec<u8>> {
+    const KINDS: [&str; 8] =
+        ["BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"];
+    let encoding = Encoding::ALL.iter().position(|known| known.name() == encoding)?;
+    let kind = KINDS.iter().position(|known| *known == kind).unwrap_or(1);
+    let count = u16::try_from(count).ok()?.to_le_bytes();
+    let byte = |n: usize| u8::try_from(n).ok();
+    let width = u8::try_from(width).ok()?;
+    let mut seed = vec![byte(encoding)?, byte(kind)?, width, count[0], count[1], 0, 0, byte(entries)?];
+    seed.extend_from_slice(bytes);
+    Some(seed)
 }

@@ -16,6 +16,8 @@ mod obs;
 pub mod oracle;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet-files")]
+mod parquet_file;
 pub mod seeds;
 
 #[cfg(feature = "dataset")]
@@ -26,7 +28,9 @@ pub use frame::frame;
 #[cfg(feature = "obs")]
 pub use obs::{obs_cache, obs_filter, obs_schema};
 #[cfg(feature = "parquet")]
-pub use parquet::{parquet_payload, parquet_round_trip, section};
+pub use parquet::{parquet_payload, parquet_round_trip};
+#[cfg(feature = "parquet-files")]
+pub use parquet_file::{parquet_chunk, parquet_file};
 pub use seeds::seeds;
 
 /// A body of a fuzz target.
@@ -54,4 +58,8 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("parquet_payload", parquet_payload),
     #[cfg(feature = "parquet")]
     ("parquet_round_trip", parquet_round_trip),
+    #[cfg(feature = "parquet-files")]
+    ("parquet_chunk", parquet_chunk),
+    #[cfg(feature = "parquet-files")]
+    ("parquet_file", parquet_file),
 ];

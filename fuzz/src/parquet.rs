@@ -50,7 +50,7 @@ impl<'a> Section<'a> {
     }
 }
 
-fn kind(choice: u8, length: u8) -> PhysicalType {
+pub(super) fn kind(choice: u8, length: u8) -> PhysicalType {
     match choice % 8 {
         0 => PhysicalType::Boolean,
         1 => PhysicalType::Int32,
@@ -63,7 +63,7 @@ fn kind(choice: u8, length: u8) -> PhysicalType {
     }
 }
 
-fn leniency(bits: u16) -> Leniency {
+pub(super) fn leniency(bits: u16) -> Leniency {
     let mut some = Leniency::STRICT;
     let faults = [
         &mut some.trailing_bytes,
@@ -75,6 +75,8 @@ fn leniency(bits: u16) -> Leniency {
         &mut some.wide_runs,
         &mut some.empty_runs,
         &mut some.clamped_prefixes,
+        &mut some.carried_prefixes,
+        &mut some.wrong_checksums,
     ];
     for (i, passed) in faults.into_iter().enumerate() {
         *passed = bits >> i & 1 == 1;
@@ -385,20 +387,6 @@ fn backwards(values: &Values) -> Values {
         }
         other => panic!("{other:?}"),
     }
-}
-
-/// The bytes that [`parquet_payload`] takes for such a section, unless it is too large for it.
-pub fn section(encoding: &str, kind: &str, width: u64, count: u64, entries: usize, bytes: &[u8]) -> Option<Vec<u8>> {
-    const KINDS: [&str; 8] =
-        ["BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"];
-    let encoding = Encoding::ALL.iter().position(|known| known.name() == encoding)?;
-    let kind = KINDS.iter().position(|known| *known == kind).unwrap_or(1);
-    let count = u16::try_from(count).ok()?.to_le_bytes();
-    let byte = |n: usize| u8::try_from(n).ok();
-    let width = u8::try_from(width).ok()?;
-    let mut seed = vec![byte(encoding)?, byte(kind)?, width, count[0], count[1], 0, 0, byte(entries)?];
-    seed.extend_from_slice(bytes);
-    Some(seed)
 }
 
 /// Sections of every encoding and type, and values.

@@ -18,6 +18,8 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "obs_schema" | "obs_filter" | "obs_cache" => super::obs::seeds(target),
         #[cfg(feature = "parquet")]
         "parquet_payload" | "parquet_round_trip" => super::parquet::seeds(target),
+        #[cfg(feature = "parquet-files")]
+        "parquet_chunk" | "parquet_file" => super::parquet_file::seeds(target),
         _ => Vec::new(),
     }
 }
