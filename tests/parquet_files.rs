@@ -240,7 +240,8 @@ fn bad(path: &Path, name: &str) -> Result<(), Failed> {
     }
     let kinds: Vec<(usize, &str)> = told.iter().map(|(column, kind, _)| (*column, kind.as_str())).collect();
     let expected: &[(usize, &str)] = match name {
-        "ARROW-GH-41317" => &[(18, "inconsistent")],
+        // A list in its footer has another type than the format states, so this is as far as it gets.
+        "ARROW-GH-41317" => &[(0, "syntax")],
         "ARROW-GH-43605" => &[],
         "ARROW-GH-45185" => &[(0, "out_of_range")],
         // Cut: all but its first column lie behind its end.

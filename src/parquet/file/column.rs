@@ -393,7 +393,9 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
                     let flat = self.column.max_repetition == 0;
                     self.rows = self.rows.filter(|_| flat).map(|rows| rows + values);
                 }
-                _ => drop(self.read_other(&page)?),
+                _ => {
+                    self.read_other(&page)?;
+                }
             }
         }
     }
@@ -572,7 +574,6 @@ fn decoder<'p>(
     // What the next page may go on from: the last value of this one, put together before any is asked for.
     let mut walk = after(Decoder::new(payload, values, options, scratch)?, last);
     walk.skip(walk.remaining())?;
-    drop(walk);
     let next = scratch.bytes.clone();
     let decoder = after(Decoder::new(payload, values, options, scratch)?, last);
     *last = next;
