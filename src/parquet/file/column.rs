@@ -550,7 +550,10 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
             dictionary: self.has_dictionary.then_some(&*dictionary),
         };
         let values = body.values.unwrap_or(input);
-        let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| context.add(error))?;
+        let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| {
+            let placed = error.offset().is_some();
+            context.add(if placed { error } else { error.at(values.offset()) })
+        })?;
         let max_definition = column.max_definition;
         Ok(Page { info, definitions, repetitions, max_definition, decoder, at: 0, context, limits: options.limits })
     }
