@@ -715,7 +715,7 @@ impl Error {
     /// Adds the page that the part belongs to, unless one is named already.
     #[cfg(feature = "parquet-files")]
     #[must_use]
-    pub(crate) fn in_page(mut self, page: Page) -> Error {
+    pub fn in_page(mut self, page: Page) -> Error {
         self.0.page = self.0.page.or(Some(page));
         self
     }

@@ -51,7 +51,7 @@ mod error;
 mod guard;
 mod input;
 mod limits;
-#[cfg(feature = "dataset")]
+#[cfg(any(feature = "dataset", feature = "parquet-files"))]
 mod mmap;
 #[cfg(feature = "parquet")]
 pub mod parquet;
@@ -74,6 +74,8 @@ pub use guard::{guarded, hush_guarded_panics};
 pub use limits::Limits;
 #[cfg(feature = "dataset")]
 pub use mmap::MappedDirectory;
+#[cfg(any(feature = "dataset", feature = "parquet-files"))]
+pub use mmap::MappedFile;
 #[cfg(feature = "dataset")]
 pub use source::{Directory, Object, Source};
 pub use tilekern_kernels as kernels;

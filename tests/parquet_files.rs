@@ -2,16 +2,18 @@
 
 mod support;
 
+use std::collections::HashSet;
+use std::ops::Range;
 use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use support::parquet::{assemble, rendered};
 use support::{json, same};
-use tilekern::Error;
 use tilekern::kernels::Kernels;
-use tilekern::parquet::file::{Buffers, ColumnData, ColumnReader, File, PageInfo, Pages};
-use tilekern::parquet::{Input, Leniency, Options, Values};
+use tilekern::parquet::file::{Buffers, ColumnData, ColumnReader, File, Origin, PageInfo, PageTrace, Pages};
+use tilekern::parquet::{Encoding, Input, Leniency, Options, Values};
+use tilekern::{Error, Step};
 
 fn main() {
     support::run("fixtures/parquet", |corpus| {
@@ -71,6 +73,7 @@ fn sound(path: &Path, name: &str) -> Result<(), Failed> {
             }
             pieces(&file, i, &data, &mut buffers)?;
             without_footer(&file, i, &data, &mut buffers)?;
+            traced(&file, i, &data, &bytes, &expected, &mut buffers)?;
         }
     }
     Ok(())
@@ -184,6 +187,115 @@ fn pieces(file: &File<'_>, column: usize, whole: &ColumnData, buffers: &mut Buff
     Ok(())
 }
 
+/// A trace gives the same levels and values, the steps of the corpus, and the bytes of each value.
+fn traced(
+    file: &File<'_>,
+    column: usize,
+    whole: &ColumnData,
+    bytes: &[u8],
+    expected: &Value,
+    buffers: &mut Buffers,
+) -> Result<(), Failed> {
+    let name = file.metadata().schema.columns[column].name();
+    let (mut definitions, mut repetitions, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for group in 0..file.metadata().row_groups.len() {
+        let infos = file.pages(group, column, buffers)?;
+        let traces = file.trace(group, column, buffers)?;
+        same("pages", traces.len(), infos.len())?;
+        let mut entries: Option<PageTrace> = None;
+        for (trace, info) in traces.into_iter().zip(infos) {
+            same("fault", trace.fault.as_ref().map(|fault| format!("{fault:?}")), None)?;
+            same("page", &trace.info, &info)?;
+            let header = &info.header_span;
+            let inside = |step: &Step| header.start <= step.span.start && step.span.end <= header.end;
+            same("header steps inside", trace.header.iter().all(inside), true)?;
+            same("size", trace.header.iter().any(|step| step.label == "compressed_page_size"), true)?;
+            let end = match trace.origin {
+                Origin::File => info.body_span.end,
+                _ => info.header.uncompressed_size,
+            };
+            for two in trace.steps.windows(2) {
+                same("steps behind each other", two[0].span.end <= two[1].span.start, true)?;
+            }
+            same("steps inside", trace.steps.iter().all(|step| step.span.end <= end), true)?;
+            let decoded = trace.values.as_ref().ok_or("no values")?;
+            same("spans", trace.spans.len(), decoded.len())?;
+            if info.non_null.is_none() {
+                spans_hold(&trace, None, bytes)?;
+                entries = Some(trace);
+                continue;
+            }
+            spans_hold(&trace, entries.as_ref(), bytes)?;
+            definitions.extend_from_slice(&trace.definitions);
+            repetitions.extend_from_slice(&trace.repetitions);
+            values.extend(rendered(decoded));
+            let steps = expected["trace"].as_array().and_then(|list| list.iter().find(|one| one["column"] == *name));
+            let Some(steps) = steps.map(|one| one["steps"].as_array().expect("steps")) else {
+                same("expected traces", expected["trace"].as_array().is_some(), false)?;
+                continue;
+            };
+            same("number of steps", trace.steps.len(), steps.len())?;
+            for (step, expected) in trace.steps.iter().zip(steps) {
+                same("label", Some(step.label.as_str()), expected["label"].as_str())?;
+                same("start", Some(step.span.start), expected["start"].as_u64())?;
+                same("end", Some(step.span.end), expected["end"].as_u64())?;
+                same("detail", Some(step.detail.as_str()), expected["detail"].as_str())?;
+            }
+        }
+    }
+    same("definition levels of the trace", definitions == whole.definitions, true)?;
+    same("repetition levels of the trace", repetitions == whole.repetitions, true)?;
+    same("values of the trace", values == rendered(&whole.values), true)
+}
+
+/// The bytes that values of a page come from hold them, where that can be seen.
+fn spans_hold(trace: &PageTrace, entries: Option<&PageTrace>, bytes: &[u8]) -> Result<(), Failed> {
+    let encoding = trace.info.encoding.ok_or("no encoding")?;
+    let of_dictionary = matches!(encoding, Encoding::PlainDictionary | Encoding::RleDictionary) && entries.is_some();
+    same("a dictionary", trace.dictionary_origin.is_some(), of_dictionary)?;
+    let known: HashSet<_> =
+        entries.iter().flat_map(|page| (0..page.spans.len()).map(|e| page.spans.get(e).0)).collect();
+    let values = trace.values.as_ref().ok_or("no values")?;
+    for i in 0..trace.spans.len() {
+        let (main, others) = trace.spans.get(i);
+        let (origin, home) = match entries {
+            Some(entries) if of_dictionary => (entries.origin, &entries.info),
+            _ => (trace.origin, &trace.info),
+        };
+        same("an entry's span", known.contains(&main), of_dictionary || known.contains(&main))?;
+        let within = |span: &Range<u64>, origin, info: &PageInfo| match origin {
+            Origin::File => info.body_span.start <= span.start && span.end <= info.body_span.end,
+            _ => span.end <= info.header.uncompressed_size,
+        };
+        same("main span inside", within(&main, origin, home), true)?;
+        same("spans inside", others.iter().all(|span| within(span, trace.origin, &trace.info)), true)?;
+        if origin != Origin::File {
+            continue;
+        }
+        let at = |span: &Range<u64>| &bytes[span.start as usize..span.end as usize];
+        let there = at(&main);
+        let plain = encoding == Encoding::Plain || of_dictionary || trace.info.non_null.is_none();
+        match values {
+            Values::ByteArrays(values) if plain => same("bytes", &there[4..], values.get(i))?,
+            Values::ByteArrays(values) if encoding == Encoding::DeltaLengthByteArray => {
+                same("bytes", (there, others.len()), (values.get(i), 1))?;
+            }
+            Values::ByteArrays(values) => {
+                same("suffix", (values.get(i).ends_with(there), others.len()), (true, 2))?;
+            }
+            Values::Int64(values) if plain => same("bytes", there, &values[i].to_le_bytes()[..])?,
+            Values::Int32(values) if plain => same("bytes", there, &values[i].to_le_bytes()[..])?,
+            Values::Double(values) if encoding == Encoding::ByteStreamSplit => {
+                let mut all = there.to_vec();
+                all.extend(others.iter().flat_map(at));
+                same("bytes", all.as_slice(), &values[i].to_le_bytes()[..])?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// A chunk's bytes alone give the same, and whole pages can be passed over.
 fn without_footer(file: &File<'_>, column: usize, whole: &ColumnData, buffers: &mut Buffers) -> Result<(), Failed> {
     let mut all = ColumnData::new(file.metadata().schema.columns[column].physical_type);
@@ -240,7 +352,8 @@ fn bad(path: &Path, name: &str) -> Result<(), Failed> {
     }
     let kinds: Vec<(usize, &str)> = told.iter().map(|(column, kind, _)| (*column, kind.as_str())).collect();
     let expected: &[(usize, &str)] = match name {
-        "ARROW-GH-41317" => &[(18, "inconsistent")],
+        // A list in its footer has another type than the format states, so this is as far as it gets.
+        "ARROW-GH-41317" => &[(0, "syntax")],
         "ARROW-GH-43605" => &[],
         "ARROW-GH-45185" => &[(0, "out_of_range")],
         // Cut: all but its first column lie behind its end.

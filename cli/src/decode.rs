@@ -1,4 +1,4 @@
-//! `tilekern decode`: counts as a file that other programs read, or their summary.
+//! `tilekern decode`: counts, or the columns of Parquet, as a file that other programs read, or their summary.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,22 +6,25 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use indicatif::HumanCount;
 use serde::Serialize;
+use tilekern::parquet;
 
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::Stop;
 use crate::options::Engine;
 use crate::output::{self, Dtype, Format, Options, Written};
+use crate::parquet::decode::Request;
 use crate::selection::{Choice, Selection};
-use crate::source::{Input, STDIO, Source};
+use crate::source::{AnyInput, Found, STDIO, Source};
 use crate::target;
 use crate::text::counted;
 
-/// Decode counts to a file, or to a summary of them
+/// Decode counts, or the columns of a Parquet file, to a file, or to a summary of them
 ///
-/// Memory is bounded by about a tile, however large the dataset. A file is complete or not there at all; one that is there
+/// Memory is bounded by about a tile, or a page of each column, however large the dataset. A file is complete or not there at all; one that is there
 /// already is replaced. What a format cannot hold is told. Columns are in the stored order, unless genes are chosen or
-/// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which.
+/// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which. Of a Parquet file --json prints the
+/// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -34,10 +37,13 @@ Examples:
   tilekern decode tile.dct --cells 0..10 -o -     the first ten cells as text to standard output
   tilekern decode counts --columns source --json  digests in the order of the source's genes
   tilekern decode counts --genes CD3E --cost      what that would read and decode
-  tilekern decode counts --where 'n_umi > 500' --genes CD3E,MS4A1 --dtype u16 -o some.npy")]
+  tilekern decode counts --where 'n_umi > 500' --genes CD3E,MS4A1 --dtype u16 -o some.npy
+  tilekern decode orders.parquet                  each column with its first values
+  tilekern decode orders.parquet --column country --json
+  tilekern decode orders.parquet -o orders.jsonl  an object for each row; .arrow likewise")]
 pub struct Args {
     #[command(flatten)]
-    input: Input,
+    input: AnyInput,
 
     /// File to write; - is standard output
     #[arg(short, long, value_name = "OUT")]
@@ -59,6 +65,14 @@ pub struct Args {
     #[arg(long, conflicts_with = "output")]
     cost: bool,
 
+    /// Of a Parquet file only this column, or these: give it again for more
+    #[arg(long, value_name = "C")]
+    column: Vec<String>,
+
+    /// Of a Parquet file only the row group of this number, from 0
+    #[arg(long, value_name = "N")]
+    row_group: Option<usize>,
+
     #[command(flatten)]
     choice: Choice,
 
@@ -74,6 +88,44 @@ impl Args {
             let (name, formats) = (output.display(), formats.join(", "));
             Stop::Usage(format!("cannot tell the format from the name {name}; add --to with one of {formats}"))
         })
+    }
+
+    /// Decodes a Parquet file. Options of counts are refused.
+    fn decode_parquet(&self, bytes: &[u8], console: &mut Console) -> Result<Verdict, Stop> {
+        let given = [
+            ("--compress", self.compress),
+            ("--dtype", self.dtype.is_some()),
+            ("--cost", self.cost),
+            ("--threads", self.engine.threads != 0),
+        ];
+        let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+        if let Some(option) = given.or(self.choice.given()) {
+            return Err(Stop::Usage(format!(
+                "{option} is for counts: of a Parquet file choose --column and --row-group"
+            )));
+        }
+        let to_stdout = |path: &&Path| *path == Path::new(STDIO);
+        let format = match self.output.as_deref() {
+            Some(path) if to_stdout(&path) => self.to.unwrap_or(Format::Jsonl),
+            _ => self.format()?,
+        };
+        let options = parquet::Options::with_kernels(self.engine.kernels()?).limits(self.engine.limits());
+        let output = self.output.as_deref().filter(|path| !to_stdout(path));
+        if console.json && output.is_none() && format == Format::Jsonl {
+            return Err(Stop::Usage("--json goes to standard output: name a file with -o".into()));
+        }
+        if let Some(output) = output {
+            refuse_input(&self.input.path, output)?;
+        }
+        let request = Request {
+            path: &self.input.path,
+            columns: &self.column,
+            row_group: self.row_group,
+            output,
+            format,
+            options,
+        };
+        crate::parquet::decode::run(bytes, &request, console)
     }
 
     /// How to write, which only the formats say that know of it: no option is passed over in silence.
@@ -143,11 +195,32 @@ fn tell_cost(selection: &Selection<'_>, console: &mut Console) -> Result<(), Sto
     rows.iter().try_for_each(|(name, n)| console.line(format_args!("{name:<26}{:>16}", HumanCount(*n).to_string())))
 }
 
+/// Refuses to write what is read.
+fn refuse_input(input: &Path, output: &Path) -> Result<(), Stop> {
+    // One that does not exist yet lies where its folder does.
+    let absolute = |path: &Path| fs::canonicalize(path).ok();
+    let output = absolute(output).or_else(|| absolute(target::parent(output)));
+    if let (Some(input), Some(output)) = (absolute(input), output)
+        && output.starts_with(&input)
+    {
+        let what = if input.is_dir() { "lies within the dataset" } else { "is the input" };
+        return Err(Stop::Usage(format!("the output {what}: name another file with -o")));
+    }
+    Ok(())
+}
+
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
+    let found = match args.input.found(&args.engine.limits())? {
+        Found::Parquet(bytes) => return args.decode_parquet(&bytes, console),
+        found => found,
+    };
+    if !args.column.is_empty() || args.row_group.is_some() {
+        return Err(Stop::Usage("--column and --row-group are for Parquet files: choose --cells and --genes".into()));
+    }
     let format = args.format()?;
     let options = args.options(format)?;
     let decoder = args.engine.decoder()?;
-    let source = Source::open(&args.input, decoder.limits())?;
+    let source = Source::of(found, &args.input.path, decoder.limits())?;
     let selection = Selection::new(&source, &args.choice, decoder, console)?;
     if args.cost {
         return tell_cost(&selection, console).map(|()| Verdict::Sound);
@@ -155,15 +228,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let Some(path) = args.output.as_deref().filter(|path| *path != Path::new(STDIO)) else {
         return output::to_stdout(format, &selection, console).map(|()| Verdict::Sound);
     };
-    // One that does not exist yet lies where its folder does.
-    let absolute = |path: &Path| fs::canonicalize(path).ok();
-    let output = absolute(path).or_else(|| absolute(target::parent(path)));
-    if let (Some(input), Some(output)) = (absolute(&args.input.path), output)
-        && output.starts_with(&input)
-    {
-        let what = if input.is_dir() { "lies within the dataset" } else { "is the input" };
-        return Err(Stop::Usage(format!("the output {what}: name another file with -o")));
-    }
+    refuse_input(&args.input.path, path)?;
     let Written { nnz, bytes, notes } = output::to_file(path, format, &selection, options, console)?;
     let (output, n_cells, n_genes) = (&*path.to_string_lossy(), selection.n_cells(), selection.n_genes());
     if console.json {

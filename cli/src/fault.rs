@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use serde::Serialize;
-use tilekern::{Error, ErrorKind, Part};
+use tilekern::{Error, ErrorKind, Page, Part};
 
 use crate::text::plain;
 
@@ -41,13 +41,16 @@ impl From<Error> for Fault {
         if let Some(index) = error.value_index().filter(|_| !named) {
             message = format!("value {index}: {message}");
         }
+        if let Some(offset) = error.unpacked_offset() {
+            message = format!("byte {offset} of the unpacked body: {message}");
+        }
         if let Some(advice) = advice(&error) {
             message = format!("{message}; {advice}");
         }
         Fault {
             kind: error.kind().name(),
             offset: error.offset(),
-            part: (error.part() != Part::Object).then(|| error.part().to_string()),
+            part: part(&error),
             path: error.path().map(text),
             message,
         }
@@ -69,6 +72,15 @@ impl fmt::Display for Fault {
     }
 }
 
+/// The part with the page that it belongs to.
+fn part(error: &Error) -> Option<String> {
+    let part = Some(error.part()).filter(|part| *part != Part::Object).map(|part| part.to_string());
+    let Some(Page { row_group, column, page }) = error.page() else { return part };
+    let page = page.map(|page| format!("page {page}"));
+    let place = [Some(format!("row group {row_group}, column {column}")), page, part];
+    Some(place.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
 /// A path as text; what is not UTF-8 in it is replaced.
 fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
@@ -85,6 +97,8 @@ fn advice(error: &Error) -> Option<&'static str> {
         ErrorKind::Io(io::ErrorKind::NotFound) if error.path().is_some_and(in_dataset) => Some("fetch the file again"),
         ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path"),
         ErrorKind::BadMagic => Some("check the path, or name the kind with --as"),
+        // Of a section alone the options may be wrong as well.
+        ErrorKind::Encoding(_) | ErrorKind::Compression(_) if error.page().is_none() => None,
         ErrorKind::Reserved { .. }
         | ErrorKind::Inconsistent { .. }
         | ErrorKind::OutOfRange { .. }
@@ -94,6 +108,8 @@ fn advice(error: &Error) -> Option<&'static str> {
         | ErrorKind::ZeroCount
         | ErrorKind::NotExcepted { .. }
         | ErrorKind::Syntax(_)
+        | ErrorKind::Encoding(_)
+        | ErrorKind::Compression(_)
         | ErrorKind::Missing
         | ErrorKind::WrongType => Some("damaged or made by a faulty writer: fetch it again, or write it anew"),
         _ => None,

@@ -10,25 +10,28 @@ use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::obs::ColumnRecord;
-use crate::source::{Input, Source};
+use crate::parquet;
+use crate::source::{AnyInput, Found, Source};
 use crate::table::{Align, Table};
 
 /// Rows of a table that are shown to people who do not ask for all.
 const ROWS: usize = 40;
 
-/// Tell what a tile or dataset is: sizes, chunks, exceptions, settings
+/// Tell what a tile, dataset or Parquet file is: sizes, chunks, exceptions, settings; columns and their encodings
 ///
 /// Checks manifest, headers, bounds and tables, and of a single tile the CRC; the rest is for `verify`. Of the tiles of
-/// a dataset only the small part is read that tells how they are cut.
+/// a dataset only the small part is read that tells how they are cut. Of a Parquet file the encodings are those that its
+/// pages have; nulls and texts are decoded to tell how large it would be if all values were PLAIN.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   tilekern info counts                       a dataset
   tilekern info counts/tiles/tile_000000.dct one tile, chunk by chunk
-  tilekern info counts --json | jq .nnz")]
+  tilekern info counts --json | jq .nnz
+  tilekern info orders.parquet               columns, types, encodings, codecs, sizes")]
 pub struct Args {
     #[command(flatten)]
-    input: Input,
+    input: AnyInput,
 
     /// Show every chunk, tile or column, not only the first 40
     #[arg(long)]
@@ -193,7 +196,11 @@ fn chunks(outline: &Outline) -> Vec<ChunkRecord> {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
-    let source = Source::open(&args.input, &Limits::default())?;
+    let limits = Limits::default();
+    let source = match args.input.found(&limits)? {
+        Found::Parquet(bytes) => return parquet::info::run(&bytes, &args.input.path, args.all, console),
+        found => Source::of(found, &args.input.path, &limits)?,
+    };
     let path = source.path().to_string_lossy();
     let (n_cells, n_genes) = source.shape()?;
     let table = match &source {

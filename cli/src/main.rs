@@ -18,6 +18,7 @@ mod man;
 mod obs;
 mod options;
 mod output;
+mod pages;
 mod parquet;
 mod payload;
 mod repair;
@@ -41,10 +42,11 @@ use serde::Serialize;
 use console::{Console, say};
 use fault::{Fault, Stop};
 
-/// Converts single-cell counts to tiles, looks into, verifies and decodes them, and makes realistic ones.
+/// Converts single-cell counts to tiles, looks into, verifies and decodes them, and makes realistic ones. Looks into, verifies
+/// and decodes Parquet files.
 ///
-/// A PATH is a tile (.dct), the directory of a dataset, or - for a tile on standard input. Results go to standard
-/// output, everything else to standard error.
+/// A PATH is a tile (.dct), the directory of a dataset, a Parquet file, or - for a tile or Parquet on standard input. Results
+/// go to standard output, everything else to standard error. Files must not change while they are read.
 #[derive(Parser, Debug)]
 #[command(name = "tilekern", version, max_term_width = 100, after_long_help = AFTER_HELP)]
 struct Cli {
@@ -78,7 +80,9 @@ Examples:
   tilekern stats counts                     how counts are spread over cells and genes
   tilekern verify counts                    check every byte of it
   tilekern decode counts -o counts.npz      to scipy's CSR
-  tilekern obs counts                       what is known of each cell, where it has that";
+  tilekern obs counts                       what is known of each cell, where it has that
+  tilekern info orders.parquet              the columns of a Parquet file and their encodings
+  tilekern trace orders.parquet country     each step of reading a column, with its bytes";
 
 #[derive(Subcommand, Debug)]
 enum Verb {
@@ -91,6 +95,7 @@ enum Verb {
     Repair(repair::Args),
     Obs(obs::Args),
     Sample(sample::Args),
+    Pages(pages::Args),
     Trace(trace::Args),
     Payload(payload::Args),
     Demo(demo::Args),
@@ -111,6 +116,7 @@ impl Verb {
             Verb::Repair(args) => repair::run(&args, console),
             Verb::Obs(args) => obs::run(&args, console),
             Verb::Sample(args) => sample::run(&args, console),
+            Verb::Pages(args) => pages::run(&args, console),
             Verb::Trace(args) => trace::run(&args, console),
             Verb::Payload(args) => payload::run(&args, console),
             Verb::Demo(args) => demo::run(&args, console),

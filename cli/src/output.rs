@@ -42,7 +42,9 @@ pub enum Format {
     /// An AnnData file with the tables of cells and genes, for anndata.read_h5ad; cells are named by a first column of text
     #[cfg(feature = "h5ad")]
     H5ad,
-    /// Counts of cells, genes and nonzeros, sum, largest count and gene
+    /// Of a Parquet file: an object for each row on a line of its own
+    Jsonl,
+    /// Counts of cells, genes and nonzeros, sum, largest count and gene; of a Parquet file a line for each column
     Summary,
 }
 
@@ -78,6 +80,7 @@ impl Format {
             (".npy", Format::Npy),
             (".arrow", Format::Arrow),
             (".parquet", Format::Parquet),
+            (".jsonl", Format::Jsonl),
             #[cfg(feature = "h5ad")]
             (".h5ad", Format::H5ad),
         ];
@@ -87,7 +90,7 @@ impl Format {
     /// Whether a file of it is written front to back, and may be a pipe.
     fn streams(self) -> bool {
         match self {
-            Format::Mtx | Format::Npy | Format::Arrow | Format::Parquet | Format::Summary => true,
+            Format::Mtx | Format::Npy | Format::Arrow | Format::Parquet | Format::Jsonl | Format::Summary => true,
             Format::Npz => false,
             #[cfg(feature = "h5ad")]
             Format::H5ad => false,
@@ -145,6 +148,7 @@ pub fn to_file(
         Format::Parquet => parquet::write(&mut buffered, selection, path, &mut notes),
         #[cfg(feature = "h5ad")]
         Format::H5ad => h5ad::write(target.working_path(), selection, path, &mut notes),
+        Format::Jsonl => Err(no_jsonl()),
         Format::Summary => {
             let summary = summary::of(selection, console.json)?;
             let text = if console.json { summary.json() } else { summary.text() };
@@ -172,8 +176,13 @@ pub fn to_stdout(format: Format, selection: &Selection<'_>, console: &mut Consol
         }
         Format::Mtx if !console.json => mtx::write(console.out(), selection, stdout_failed).map(drop),
         Format::Mtx => Err(Stop::Usage("--json goes to standard output: name a file with -o".into())),
+        Format::Jsonl => Err(no_jsonl()),
         other => Err(Stop::Usage(format!("{} is no text: name a file with -o", other.name()))),
     }
+}
+
+fn no_jsonl() -> Stop {
+    Stop::Usage("jsonl is for Parquet files; of counts mtx is text".to_owned())
 }
 
 /// What to make of a failed write to `path`.

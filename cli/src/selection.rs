@@ -61,6 +61,22 @@ pub struct Choice {
     columns: Order,
 }
 
+impl Choice {
+    /// The first option that is given, if any is.
+    pub fn given(&self) -> Option<&'static str> {
+        let Cells { cells, cells_file, filter } = &self.cells;
+        let given = [
+            ("--cells", !cells.is_empty()),
+            ("--cells-file", cells_file.is_some()),
+            ("--where", filter.is_some()),
+            ("--genes", !self.genes.is_empty()),
+            ("--genes-file", self.genes_file.is_some()),
+            ("--columns", self.columns != Order::Given),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+}
+
 /// A name without the blanks around it.
 fn trimmed(text: &str) -> Result<String, std::convert::Infallible> {
     Ok(text.trim().to_owned())

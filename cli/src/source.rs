@@ -2,12 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use tilekern::deltacel::dataset::Dataset;
 use tilekern::deltacel::{MAGIC, Tile};
-use tilekern::{Error, ErrorKind, Limit, Limits, Part, Unsupported};
+use tilekern::{Error, ErrorKind, Limit, Limits, MappedFile, Part, Unsupported};
 
 use crate::fault::Fault;
 
@@ -17,6 +18,7 @@ pub const STDIO: &str = "-";
 /// What `--json` calls the kinds of things that can be read.
 const TILE: &str = "deltacel_tile";
 const DATASET: &str = "deltacel_dataset";
+pub const PARQUET: &str = "parquet";
 
 /// A PATH and what it is to be read as.
 #[derive(clap::Args, Debug, Clone)]
@@ -27,6 +29,24 @@ pub struct Input {
 
     #[command(flatten)]
     pub format: As,
+}
+
+/// A PATH that may also be a Parquet file.
+#[derive(clap::Args, Debug, Clone)]
+pub struct AnyInput {
+    /// A tile (.dct), the directory of a dataset, a Parquet file, or - for a tile or Parquet on standard input
+    #[arg(value_name = "PATH")]
+    pub path: PathBuf,
+
+    #[command(flatten)]
+    pub format: As,
+}
+
+impl AnyInput {
+    /// Looks at it, and reads it unless it is a directory.
+    pub fn found(&self, limits: &Limits) -> Result<Found, Fault> {
+        Found::at(&self.path, self.format, limits)
+    }
 }
 
 /// The format that the user states.
@@ -41,9 +61,8 @@ pub struct As {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     Deltacel,
-    #[value(hide = true)] // known, so that it can be told what it is; not read yet
     Parquet,
-    #[value(hide = true)]
+    #[value(hide = true)] // known, so that it can be told what it is; not read yet
     Mlt,
 }
 
@@ -60,10 +79,38 @@ impl Format {
     }
 }
 
+/// The bytes of a file, read or mapped.
+pub enum Bytes {
+    Read(Vec<u8>),
+    Mapped(MappedFile),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Bytes::Read(bytes) => bytes,
+            Bytes::Mapped(bytes) => bytes,
+        }
+    }
+}
+
+/// Maps a file, so that only those parts of it are read that are looked at.
+#[allow(unsafe_code)] // whether a file may be mapped is for the program to decide, not for the library
+fn map(path: &Path) -> Result<Bytes, Error> {
+    // SAFETY: the process does not write what it reads: `decode` refuses the input as its output, and replaces files by a
+    // rename. That no other process changes the file meanwhile is what the help of the command asks for; every number is
+    // checked where it is used, so that a change ends in a fault or in a signal.
+    unsafe { MappedFile::open(path) }.map(Bytes::Mapped)
+}
+
 /// What a PATH turned out to be.
 pub enum Found {
     /// The bytes of a tile, unchecked.
     Tile(Vec<u8>),
+    /// Those of a Parquet file.
+    Parquet(Bytes),
     /// A directory, which is that of a dataset if it is anything.
     Dataset,
 }
@@ -86,6 +133,8 @@ impl Found {
             // What is no tile by its first bytes is told as such without the rest of it.
             Some(Format::Deltacel) if reader.bytes != MAGIC => Ok(Found::Tile(reader.bytes)),
             Some(Format::Deltacel) => reader.read_all().map(Found::Tile).map_err(fault),
+            Some(Format::Parquet) if reader.is_file => map(path).map(Found::Parquet).map_err(fault),
+            Some(Format::Parquet) => reader.read_all().map(|all| Found::Parquet(Bytes::Read(all))).map_err(fault),
             Some(other) => Err(not_yet(path, other)),
             None if path != Path::new(STDIO)
                 && !reader.bytes.is_empty()
@@ -105,6 +154,7 @@ impl Found {
         match self {
             Found::Tile(_) => TILE,
             Found::Dataset => DATASET,
+            Found::Parquet(_) => PARQUET,
         }
     }
 }
@@ -124,9 +174,19 @@ pub enum Source {
 impl Source {
     /// Finds out what a PATH is, and reads a tile or opens a dataset.
     pub fn open(input: &Input, limits: &Limits) -> Result<Source, Fault> {
-        let path = input.path.clone();
-        match Found::at(&path, input.format, limits)? {
+        Source::of(Found::at(&input.path, input.format, limits)?, &input.path, limits)
+    }
+
+    /// What was found at a PATH, if it holds cells.
+    pub fn of(found: Found, path: &Path, limits: &Limits) -> Result<Source, Fault> {
+        let path = path.to_owned();
+        match found {
             Found::Tile(bytes) => Ok(Source::Tile(path, bytes)),
+            Found::Parquet(_) => {
+                let why =
+                    "is a Parquet file, which has no cells and genes: info, pages, trace, decode and verify read it";
+                Err(Fault::new("unsupported", &path, why))
+            }
             Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
                 Ok(dataset) => Ok(Source::Dataset(path, Box::new(dataset))),
                 Err(error) => Err(Fault::of(error, &path)),
@@ -190,12 +250,10 @@ fn to_convert(path: &Path) -> Fault {
 }
 
 fn not_yet(path: &Path, format: Format) -> Fault {
-    let name = match format {
-        Format::Deltacel => "DELTACEL",
-        Format::Parquet => "Parquet",
-        Format::Mlt => "MLT",
+    let message = match format {
+        Format::Mlt => "this version of tilekern cannot read MLT; it reads DELTACEL and Parquet",
+        Format::Deltacel | Format::Parquet => "is a folder; name a file in it",
     };
-    let message = format!("this version of tilekern cannot read {name}; it reads DELTACEL tiles and datasets");
     Fault::new("unsupported", path, message)
 }
 
@@ -203,6 +261,7 @@ fn not_yet(path: &Path, format: Format) -> Fault {
 struct Reader<'a> {
     path: &'a Path,
     input: Box<dyn Read>,
+    is_file: bool,
     /// 0 where it is not known.
     len: u64,
     limit: u64,
@@ -211,15 +270,15 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn open<'a>(path: &'a Path, limits: &Limits) -> Result<Reader<'a>, Error> {
-        let (input, len): (Box<dyn Read>, u64) = if path == Path::new(STDIO) {
-            (Box::new(io::stdin().lock()), 0)
+        let (input, is_file, len): (Box<dyn Read>, bool, u64) = if path == Path::new(STDIO) {
+            (Box::new(io::stdin().lock()), false, 0)
         } else {
             let io = |error| Error::io(error, path);
             let file = File::open(path).map_err(io)?;
-            let len = file.metadata().map_err(io)?.len();
-            (Box::new(file), len)
+            let metadata = file.metadata().map_err(io)?;
+            (Box::new(file), metadata.is_file(), metadata.len())
         };
-        Ok(Reader { path, input, len, limit: limits.max_input_bytes, bytes: Vec::new() })
+        Ok(Reader { path, input, is_file, len, limit: limits.max_input_bytes, bytes: Vec::new() })
     }
 
     /// Reads until there are `n` bytes, or no more.

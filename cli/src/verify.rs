@@ -9,28 +9,31 @@ use serde_json::Value;
 use tilekern::deltacel::dataset::obs::Cache;
 use tilekern::deltacel::dataset::{self, Dataset, Event};
 use tilekern::deltacel::{Decoder, verify};
+use tilekern::parquet::Options;
 use tilekern::{Directory, Error};
 
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::{CacheFolder, Engine};
+use crate::parquet;
 use crate::source::{As, Found};
 use crate::text::counted;
 
-/// Check every byte of tiles and datasets, and tell all faults
+/// Check every byte of tiles, datasets and Parquet files, and tell all faults
 ///
 /// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes, and what a cache
-/// keeps of these. One line for each fault: path, part, byte offset, what is wrong and what to do, kind.
+/// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. One line for each fault: path, part, byte offset, what is wrong and what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   tilekern verify counts                     a dataset
   tilekern verify counts/tiles/*.dct         some tiles
+  tilekern verify orders.parquet             a Parquet file
   curl -s URL | tilekern verify -            a tile on standard input
   tilekern verify counts --json | jq '.paths[].faults[]'")]
 pub struct Args {
-    /// Tiles (.dct) and directories of datasets; - is a tile on standard input
+    /// Tiles (.dct), directories of datasets and Parquet files; - is a tile or Parquet on standard input
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
@@ -135,6 +138,11 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
             let (bytes, faults, warnings) = match &found {
                 Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder), Vec::new()),
                 Found::Dataset => check_dataset(path, args.cache.cache(), decoder, progress),
+                Found::Parquet(bytes) => {
+                    let options = Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
+                    let (faults, warnings) = parquet::verify::check(bytes, &options, progress);
+                    (bytes.len() as u64, faults, warnings)
+                }
             };
             (Some(found.kind()), Some(bytes), told(faults), told(warnings))
         }

@@ -28,7 +28,7 @@ impl Payload<'_> {
     /// decoder's.
     pub fn trace(&self, input: Input<'_>, options: &Options) -> (Trace, Option<Decoded>) {
         let mut trace = Trace::default();
-        let mut steps = Steps { trace: &mut trace, spent: 0, limits: &options.limits, prefix: "" };
+        let mut steps = Steps::new(&mut trace, "", &options.limits);
         let walked = self.walk(input, options, &mut steps);
         match self.decode(input, options) {
             Ok(decoded) => {
@@ -43,7 +43,8 @@ impl Payload<'_> {
         }
     }
 
-    fn walk(&self, input: Input<'_>, options: &Options, steps: &mut Steps<'_>) -> Result<(), Error> {
+    /// The steps of reading the section, without decoding it.
+    pub(super) fn walk(&self, input: Input<'_>, options: &Options, steps: &mut Steps<'_>) -> Result<(), Error> {
         let count = self.count;
         let (start, len) = (input.offset(), input.bytes().len() as u64);
         match (self.encoding, self.physical_type) {
@@ -130,15 +131,20 @@ impl Payload<'_> {
 }
 
 /// Steps, whose text is bounded: a few bytes can mean many values.
-struct Steps<'t> {
+pub(super) struct Steps<'t> {
     trace: &'t mut Trace,
     spent: u64,
     limits: &'t Limits,
     prefix: &'static str,
 }
 
-impl Steps<'_> {
-    fn step(
+impl<'t> Steps<'t> {
+    /// Steps that go to `trace`, each label behind `prefix`.
+    pub(super) fn new(trace: &'t mut Trace, prefix: &'static str, limits: &'t Limits) -> Steps<'t> {
+        Steps { trace, spent: 0, limits, prefix }
+    }
+
+    pub(super) fn step(
         &mut self,
         label: impl Display,
         span: std::ops::Range<u64>,
@@ -187,7 +193,7 @@ fn blocks<T: Delta>(mut deltas: DeltaBinaryPacked<'_, T>, start: u64, steps: &mu
     Ok(())
 }
 
-fn runs(mut hybrid: Hybrid<'_>, what: &str, options: &Options, steps: &mut Steps<'_>) -> Result<(), Error> {
+pub(super) fn runs(mut hybrid: Hybrid<'_>, what: &str, options: &Options, steps: &mut Steps<'_>) -> Result<(), Error> {
     let mut number = 0u64;
     while let Some(placed) = hybrid.next_run()? {
         let n = hybrid.left_of_run()?;

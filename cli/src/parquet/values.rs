@@ -11,15 +11,25 @@ pub struct Exact<'a>(pub &'a Values);
 
 impl Serialize for Exact<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq((0..self.0.len()).map(|i| One(self.0, i)))
+    }
+}
+
+/// One of them in that form.
+pub struct One<'a>(pub &'a Values, pub usize);
+
+impl Serialize for One<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let i = self.1;
         match self.0 {
-            Values::Booleans(values) => to.collect_seq(values.iter().map(|&value| value != 0)),
-            Values::Int32(values) => to.collect_seq(values),
-            Values::Int64(values) => to.collect_seq(values.iter().map(i64::to_string)),
-            Values::Float(values) => to.collect_seq(values.iter().map(|value| format!("0x{:08x}", value.to_bits()))),
-            Values::Double(values) => to.collect_seq(values.iter().map(|value| format!("0x{:016x}", value.to_bits()))),
-            Values::Fixed { width, bytes } => to.collect_seq(bytes.chunks_exact(*width).map(hex)),
-            Values::ByteArrays(values) => to.collect_seq(values.iter().map(hex)),
-            Values::Numbers(values) => to.collect_seq(values),
+            Values::Booleans(values) => to.serialize_bool(values[i] != 0),
+            Values::Int32(values) => to.serialize_i32(values[i]),
+            Values::Int64(values) => to.collect_str(&values[i]),
+            Values::Float(values) => to.collect_str(&format_args!("0x{:08x}", values[i].to_bits())),
+            Values::Double(values) => to.collect_str(&format_args!("0x{:016x}", values[i].to_bits())),
+            Values::Fixed { width, bytes } => to.serialize_str(&hex(&bytes[i * width..(i + 1) * width])),
+            Values::ByteArrays(values) => to.serialize_str(&hex(values.get(i))),
+            Values::Numbers(values) => to.serialize_u32(values[i]),
             other => Err(serde::ser::Error::custom(format_args!("values of a kind that is not known: {other:?}"))),
         }
     }
@@ -32,17 +42,22 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Each value as people read it: text as text where it is some, other bytes in hexadecimal.
-pub fn lines(values: &Values) -> Box<dyn Iterator<Item = String> + '_> {
+pub fn lines(values: &Values) -> impl Iterator<Item = String> + '_ {
+    (0..values.len()).map(|i| line(values, i))
+}
+
+/// One value as people read it.
+pub fn line(values: &Values, i: usize) -> String {
     match values {
-        Values::Booleans(values) => Box::new(values.iter().map(|&value| (value != 0).to_string())),
-        Values::Int32(values) => Box::new(values.iter().map(i32::to_string)),
-        Values::Int64(values) => Box::new(values.iter().map(i64::to_string)),
-        Values::Float(values) => Box::new(values.iter().map(f32::to_string)),
-        Values::Double(values) => Box::new(values.iter().map(f64::to_string)),
-        Values::Fixed { width, bytes } => Box::new(bytes.chunks_exact(*width).map(|value| format!("0x{}", hex(value)))),
-        Values::ByteArrays(values) => Box::new(values.iter().map(readable)),
-        Values::Numbers(values) => Box::new(values.iter().map(u32::to_string)),
-        other => Box::new(std::iter::once(format!("{other:?}"))),
+        Values::Booleans(values) => (values[i] != 0).to_string(),
+        Values::Int32(values) => values[i].to_string(),
+        Values::Int64(values) => values[i].to_string(),
+        Values::Float(values) => values[i].to_string(),
+        Values::Double(values) => values[i].to_string(),
+        Values::Fixed { width, bytes } => format!("0x{}", hex(&bytes[i * width..(i + 1) * width])),
+        Values::ByteArrays(values) => readable(values.get(i)),
+        Values::Numbers(values) => values[i].to_string(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -11,6 +11,7 @@ use super::codec::{Codec, Unpacker};
 use super::levels::{self, Levels, Section};
 use super::page_header::{DataHeader, DataV2Header, DictionaryHeader, PageHeader, PageKind};
 use super::pages::{Pages, RawPage};
+use super::trace::Entries;
 use crate::error::{self, Error, ErrorKind, Limit, Part, Unsupported};
 use crate::input::Input;
 use crate::limits::Limits;
@@ -79,11 +80,13 @@ pub(super) struct Expected {
 #[derive(Debug)]
 pub struct ColumnReader<'a, 'b> {
     pages: Pages<'a>,
-    column: ColumnType,
-    buffers: &'b mut Buffers,
-    options: Options,
+    pub(super) column: ColumnType,
+    pub(super) buffers: &'b mut Buffers,
+    pub(super) options: Options,
     expected: Expected,
-    has_dictionary: bool,
+    pub(super) has_dictionary: bool,
+    /// For traces: where the dictionary's entries are.
+    pub(super) entries: Entries,
     any_data: bool,
     values: u64,
     /// Rows seen; not known any more once pages of lists were passed over.
@@ -249,7 +252,7 @@ pub struct PageInfo {
 }
 
 impl PageInfo {
-    fn new(page: &RawPage<'_>) -> PageInfo {
+    pub(super) fn new(page: &RawPage<'_>) -> PageInfo {
         let (encoding, num_values) = match page.header.kind {
             PageKind::Data(DataHeader { encoding, num_values, .. })
             | PageKind::DataV2(DataV2Header { encoding, num_values, .. })
@@ -316,6 +319,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
             options: *options,
             expected,
             has_dictionary: false,
+            entries: Entries::default(),
             any_data: false,
             values: 0,
             rows: Some(0),
@@ -393,7 +397,9 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
                     let flat = self.column.max_repetition == 0;
                     self.rows = self.rows.filter(|_| flat).map(|rows| rows + values);
                 }
-                _ => drop(self.read_other(&page)?),
+                _ => {
+                    self.read_other(&page)?;
+                }
             }
         }
     }
@@ -437,7 +443,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
     }
 
     /// The end of the chunk holds what the footer states.
-    fn check_end(&mut self) -> Result<(), Error> {
+    pub(super) fn check_end(&mut self) -> Result<(), Error> {
         let differ =
             |found: u64, expected: Option<i64>| expected.is_some_and(|expected| u64::try_from(expected) != Ok(found));
         let (part, found, expected) = match self.rows {
@@ -450,7 +456,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
     }
 
     /// Reads a dictionary page, or passes over one that is no data page; `None` if it is one.
-    fn read_other(&mut self, page: &RawPage<'a>) -> Result<Option<PageInfo>, Error> {
+    pub(super) fn read_other(&mut self, page: &RawPage<'a>) -> Result<Option<PageInfo>, Error> {
         let name = self.named(Some(page.number));
         match page.header.kind {
             PageKind::Data(_) | PageKind::DataV2(_) => return Ok(None),
@@ -486,7 +492,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         read.map_err(|error| context.add(error.in_stream("dictionary")))
     }
 
-    fn data(&mut self, page: RawPage<'a>) -> Result<Page<'_>, Error> {
+    pub(super) fn data(&mut self, page: RawPage<'a>) -> Result<Page<'_>, Error> {
         let mut context = Context { page: self.place(Some(page.number)), body: None };
         let column = self.column;
         let options = self.options;
@@ -548,7 +554,10 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
             dictionary: self.has_dictionary.then_some(&*dictionary),
         };
         let values = body.values.unwrap_or(input);
-        let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| context.add(error))?;
+        let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| {
+            let placed = error.offset().is_some();
+            context.add(if placed { error } else { error.at(values.offset()) })
+        })?;
         let max_definition = column.max_definition;
         Ok(Page { info, definitions, repetitions, max_definition, decoder, at: 0, context, limits: options.limits })
     }
@@ -572,7 +581,6 @@ fn decoder<'p>(
     // What the next page may go on from: the last value of this one, put together before any is asked for.
     let mut walk = after(Decoder::new(payload, values, options, scratch)?, last);
     walk.skip(walk.remaining())?;
-    drop(walk);
     let next = scratch.bytes.clone();
     let decoder = after(Decoder::new(payload, values, options, scratch)?, last);
     *last = next;

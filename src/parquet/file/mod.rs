@@ -32,7 +32,9 @@ mod footer_check;
 mod levels;
 mod page_header;
 mod pages;
+mod spans;
 mod thrift;
+mod trace;
 
 pub use codec::Codec;
 pub use column::{Batch, Buffers, ColumnData, ColumnReader, ColumnType, Page, PageInfo};
@@ -40,6 +42,8 @@ pub use footer::{Column, ColumnChunk, LogicalType, Metadata, Node, NodeKind, Rep
 pub use levels::Levels;
 pub use page_header::{DataHeader, DataV2Header, DictionaryHeader, PageHeader, PageKind};
 pub use pages::{Pages, RawPage};
+pub use spans::ValueSpans;
+pub use trace::{Origin, PageTrace};
 
 use column::Expected;
 
@@ -127,6 +131,15 @@ impl<'a> File<'a> {
             num_rows: Some(group.num_rows),
         };
         Ok(ColumnReader::expecting(pages, kind, buffers, &self.options, expected))
+    }
+
+    /// The trace of each page of a column chunk. For long chunks, ask [`ColumnReader::next_trace`] page by page.
+    ///
+    /// # Errors
+    /// As [`File::chunk`] and [`ColumnReader::next_trace`].
+    pub fn trace(&self, row_group: usize, column: usize, buffers: &mut Buffers) -> Result<Vec<PageTrace>, Error> {
+        let mut reader = self.column(row_group, column, buffers)?;
+        std::iter::from_fn(|| reader.next_trace().transpose()).collect()
     }
 
     /// What is known of each page of a column chunk. Levels are decoded, values are not.

@@ -19,6 +19,8 @@ pub struct RawPage<'a> {
     pub header_start: u64,
     /// The body, as it is stored.
     pub body: Input<'a>,
+    /// The chunk from the header on.
+    pub(super) whole: Input<'a>,
 }
 
 impl RawPage<'_> {
@@ -72,11 +74,11 @@ impl<'a> Pages<'a> {
         if input.bytes().is_empty() {
             return Ok(None);
         }
-        let header_start = input.offset();
+        let (whole, header_start) = (input, input.offset());
         let header = PageHeader::read(&mut input)?;
         let start = input.offset();
         let body = Input::at(input.take(header.compressed_size, Part::Page("body"))?, start);
-        let page = RawPage { number: self.number, header, header_start, body };
+        let page = RawPage { number: self.number, header, header_start, body, whole };
         self.input = input;
         self.number = self.number.saturating_add(1);
         Ok(Some(page))
