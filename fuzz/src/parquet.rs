@@ -118,8 +118,7 @@ fn outcome(payload: &Payload<'_>, bytes: &[u8], options: &Options) -> Outcome {
 
 /// A fault of the data names a place in the section.
 fn locates(error: &Error, bytes: &[u8]) {
-    let of_request =
-        matches!(error.kind(), ErrorKind::LimitExceeded { .. } | ErrorKind::Unsupported(_) | ErrorKind::Missing);
+    let of_request = matches!(error.kind(), ErrorKind::LimitExceeded { .. });
     let within = error.offset().is_some_and(|at| at >= START && at - START <= bytes.len() as u64);
     assert!(of_request || within, "no place in the section: {error}");
 }

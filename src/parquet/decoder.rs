@@ -106,11 +106,11 @@ impl<'a, 's> Decoder<'a, 's> {
                 None => PlainByteArrays::new(input, count, options).map(Decoder::PlainByteArrays),
             },
             (Encoding::PlainDictionary | Encoding::RleDictionary, _) => {
-                let missing = || Error::new(ErrorKind::Missing, Part::Values("", "dictionary"));
+                let missing = || Error::new(ErrorKind::Missing, Part::Values("", "dictionary")).at(input.offset());
                 let dictionary = payload.dictionary.ok_or_else(missing)?;
                 let width = if kind == PhysicalType::Boolean { Some(1) } else { kind.width() };
                 if dictionary.width() != width {
-                    return Err(unsupported());
+                    return Err(unsupported().at(input.offset()));
                 }
                 DictionaryIndices::new(input, count, dictionary, options).map(Decoder::Dictionary)
             }
@@ -141,7 +141,7 @@ impl<'a, 's> Decoder<'a, 's> {
             (Encoding::Alp, PhysicalType::Double) => {
                 Alp::new::<f64>(input, count, options, scratch).map(Decoder::Alp64)
             }
-            _ => Err(unsupported()),
+            _ => Err(unsupported().at(input.offset())),
         }
     }
 
