@@ -65,6 +65,8 @@ def tables():
     var["alone"] = pd.Categorical(["x"] * G)
     var["gone"] = pd.Categorical([None] * G, ["a", "b"])
     var["number"] = pd.Categorical(np.arange(G) % 3 * 5, [10, 5, 0, 7])
+    var["truth"] = pd.Categorical(np.arange(G) % 3 == 0, [True, False])
+    var["half"] = pd.Categorical(missing((np.arange(G) % 3 / 2).tolist(), 5))
     return obs, var
 
 
@@ -76,7 +78,8 @@ def genes_of(out):
 
 def same_genes(found, expected):
     """Equal with categories, their order, unused ones, and whether they are ordered."""
-    expected = expected.assign(number=expected["number"].astype(np.int64))
+    plain = {"number": np.int64, "truth": bool, "half": np.float64}
+    expected = expected.assign(**{name: expected[name].astype(dtype) for name, dtype in plain.items()})
     found.index.name = expected.index.name
     pd.testing.assert_frame_equal(found, expected, check_categorical=True)
     for name in expected.select_dtypes("category"):
@@ -98,7 +101,7 @@ for order in ["total", "source"]:
     out = os.path.join(folder, f"counts_{order}")
     told = run("convert", source, out, "--tile-size", "64", "--gene-order", order)
     assert 'that categories are ordered is not kept, their order is: "grade"' in told, told
-    assert 'categories of genes that are no text are kept as plain values, without their list: "number"' in told, told
+    assert 'categories of genes that are no text are kept as plain values, without their list: "number", "truth", "half"' in told, told
     found = Dataset(out)
 
     expected = matrix.astype(np.int64)
@@ -123,11 +126,22 @@ for order in ["total", "source"]:
     assert found.var_names == found.var_index == [var.index[gene] for gene in genes]
     assert found.var == {name: [plain(var[name])[gene] for gene in genes] for name in var}
     same_genes(genes_of(out), var.iloc[genes])
+    run("verify", out)
     # So does a dataset that is made of the dataset.
     again = os.path.join(folder, f"again_{order}")
     run("convert", out, again, "--gene-order", order, "--tile-size", "100")
     assert Dataset(again).obs_schema == found.obs_schema
     same_genes(genes_of(again), var.iloc[genes])
+    # And an h5ad that is made of it: all of its cells, or none.
+    for name, choice, cells in [("all", [], N), ("none", ["--where", "n < 0"], 0)]:
+        back = os.path.join(folder, f"{name}_{order}.h5ad")
+        run("decode", out, *choice, "-o", back)
+        back = anndata.read_h5ad(back)
+        assert back.n_obs == cells
+        same_genes(back.var, var.iloc[genes])
+        for column in ["cell_type", "grade", "batch", "many"]:
+            assert list(back.obs[column].cat.categories) == list(obs[column].cat.categories), column
+            assert plain(back.obs[column]) == plain(obs[column].iloc[:cells]), column
     if order == "total":
         totals = np.asarray(expected.sum(axis=0)).ravel()[genes]
         assert np.all(np.diff(totals) <= 0)
@@ -154,6 +168,18 @@ told = run("convert", *paths, out, "--match-genes", "name", "--gene-order", "sou
 assert 'categories of genes "level" are ordered, but not alike in all inputs' in told, told
 expected["level"] = expected["level"].cat.as_unordered()
 same_genes(genes_of(out), expected)
+# A table of genes that pandas wrote, with categories that are no text.
+table = var.reset_index(names="gene").set_index("gene")
+out = os.path.join(folder, "counts_source")
+table.index = pd.Index(genes_of(out).index, name="gene")
+table.to_parquet(os.path.join(out, "var.parquet"))
+run("verify", out)
+back = os.path.join(folder, "of_pandas.h5ad")
+run("decode", out, "-o", back)
+same_genes(anndata.read_h5ad(back).var.rename_axis("gene"), table)
+again = os.path.join(folder, "of_pandas")
+run("convert", out, again, "--gene-order", "source")
+same_genes(genes_of(again), table)
 print("ok", flush=True)
 # Threads of Arrow that still run at the end can abort the process; what it had to say has been said.
 os._exit(0)

@@ -145,7 +145,8 @@ pub(super) fn disagreement<'a>(
         return None;
     }
     let row = (0..table.num_rows()).find(|&row| text(row) != name(row))?;
-    let why = format!("the index has {:?} where var_names.txt has {:?}", text(row), name(row));
+    let [found, expected] = [text(row), name(row)].map(Option::unwrap_or_default);
+    let why = format!("the index has {found:?} where var_names.txt has {expected:?}");
     Some(Error::new(ErrorKind::WrongType, PART).index(row as u64).caused_by(why))
 }
 
@@ -170,6 +171,7 @@ pub(super) fn to_bytes(table: &RecordBatch, n_genes: u32) -> Result<Vec<u8>, Err
         return Err(Error::new(ErrorKind::Missing, part).caused_by("the index is its first column"));
     }
     check_columns(table, part)?;
+    let table = &plain(table).map_err(|error| Error::new(ErrorKind::WrongType, part).caused_by(error))?;
     let schema = table.schema();
     let mut metadata = schema.metadata().clone();
     let name = metadata.remove(INDEX_NAME);
@@ -185,6 +187,25 @@ pub(super) fn to_bytes(table: &RecordBatch, n_genes: u32) -> Result<Vec<u8>, Err
     });
     written.map_err(|error| write_error(error).in_part(part))?;
     Ok(bytes)
+}
+
+/// The table with categories that are no text as plain values, which is all that readers of Arrow make of them in Parquet
+/// (or less: of booleans some make nothing).
+#[cfg(feature = "encode")]
+fn plain(table: &RecordBatch) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let column = |(field, array): (&Arc<Field>, &ArrayRef)| match array.as_any_dictionary_opt() {
+        Some(column) if dictionary::of_text(array).is_none() => {
+            let values = arrow_select::take::take(column.values(), column.keys(), None)?;
+            let field = field.as_ref().clone().with_data_type(values.data_type().clone()).with_dict_is_ordered(false);
+            Ok((Arc::new(field), values))
+        }
+        _ => Ok((field.clone(), array.clone())),
+    };
+    let schema = table.schema();
+    let columns = schema.fields().iter().zip(table.columns()).map(column);
+    let (fields, columns): (Vec<_>, Vec<_>) =
+        columns.collect::<Result<Vec<_>, arrow_schema::ArrowError>>()?.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())), columns)
 }
 
 /// Writes a table as one row group. Categories that are text keep their order, and those that no gene has are kept.
