@@ -186,7 +186,12 @@ impl From<tilekern::Error> for Error {
     fn from(error: tilekern::Error) -> Error {
         let mut made = Error::new(ErrorKind::Dataset(error.kind()), error.message());
         made.0.path = error.path().map(Path::to_owned);
-        made.0.part = (error.part() != tilekern::Part::Object).then(|| error.part().to_string());
+        let part = (error.part() != tilekern::Part::Object).then(|| error.part().to_string());
+        let value = error.value_index().map(|index| format!("value {index}"));
+        made.0.part = match (part, value) {
+            (Some(part), Some(value)) => Some(format!("{part}, {value}")),
+            (part, value) => part.or(value),
+        };
         made.0.offset = error.offset();
         made.caused_by(error)
     }

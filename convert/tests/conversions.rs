@@ -735,7 +735,7 @@ fn metadata_of_a_dataset_is_kept() {
         fs::remove_dir_all(&out).unwrap();
         (text, summary.notes.into_iter().filter(|note| note.contains("metadata")).collect::<Vec<_>>())
     };
-    for options in [small(), Options { cells: Some(vec![0..1]), ..small() }] {
+    for options in [small(), Options { cells: Some(vec![0..1, 1..2]), ..small() }] {
         let (text, notes) = metadata(&[&paths[0]], &options);
         assert!(text.starts_with(r#"{"by":"caf\u00e9","converted":{"by":"tilekern "#), "{text}");
         assert!(text.ends_with(r#"},"donors":[1, 2e400, 18446744073709551617]}"#), "{text}");
