@@ -6,10 +6,12 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float32Array, Float64Array, Int8Array, Int16Array, Int32Array,
-    Int64Array, NullArray, RecordBatch, StringArray, UInt8Array, UInt32Array, UInt64Array,
+    Int64Array, LargeStringArray, NullArray, RecordBatch, StringArray, StringViewArray, UInt8Array, UInt32Array,
+    UInt64Array,
 };
 use arrow_schema::{Field, Schema};
 use proptest::prelude::*;
@@ -772,6 +774,78 @@ fn names_of_columns_of_var_differ() {
         ControlFlow::<()>::Continue(())
     });
     assert_eq!(faults, [(ErrorKind::Repeated { first: 1 }, Part::File("var.parquet"), Some(2))]);
+}
+
+/// Categories of genes come back as they were: their order, those that no gene has, and whether they have an order.
+#[test]
+fn categories_of_genes_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dataset");
+    // Not in the order in which genes have them, and one more than any of them; with and without missing values.
+    let case = |rows: usize, categories: usize, used: usize, missing: usize, ordered: bool| {
+        let texts: Vec<String> = (0..categories).rev().map(|n| format!("\u{e9}{n}")).collect();
+        let key = |row: usize| i32::try_from(row * 7 % used.max(1)).ok().filter(|_| used > 0);
+        let keys: Int32Array = (0..rows).map(|row| key(row).filter(|_| missing == 0 || row % missing > 0)).collect();
+        let values: ArrayRef = Arc::new(StringArray::from(texts));
+        let column: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::new(keys, values));
+        let names: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|gene| gene.to_string())));
+        let field = Field::new("kind", column.data_type().clone(), missing > 0 || used == 0);
+        let fields = vec![Field::new("name", names.data_type().clone(), false), field.with_dict_is_ordered(ordered)];
+        let table = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![names, column]).unwrap();
+        let n_genes = u32::try_from(rows).unwrap();
+        Writer::builder(n_genes).var(table.clone()).create(&path).unwrap().finish().unwrap();
+        let read = Dataset::open(&path).unwrap().var().unwrap().unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        assert_eq!(read.columns(), table.columns(), "{rows} {categories} {used} {missing}");
+        let [found, expected] = [&read, &table].map(|table| table.column(1).as_dictionary::<Int32Type>().clone());
+        assert_eq!(found.values(), expected.values(), "{rows} {categories} {used} {missing}");
+        assert_eq!(found.keys(), expected.keys());
+        assert_eq!(read.schema().field(1).dict_is_ordered(), Some(ordered));
+    };
+    for categories in [1, 2, 3, 4, 5, 16, 17, 128, 129, 255, 256, 257] {
+        for used in [1, categories] {
+            case(100, categories, used, 0, false);
+            case(101, categories, used, 3, true);
+        }
+    }
+    for rows in [1, 2, 7, 8, 9, 15, 16, 17, 65_535, 65_536, 65_537, 200_000] {
+        case(rows, 11, 10, 0, false);
+        case(rows, 11, 10, 2, false);
+    }
+    case(150_000, 70_000, 66_000, 5, false);
+    case(20, 3, 0, 0, true);
+    case(20, 1, 1, 1, false);
+    case(20, 0, 0, 0, false);
+    case(20, 3, 3, 1, false);
+}
+
+/// A dictionary that says the same twice, or nothing, has the categories that it means; text of any width is kept.
+#[test]
+fn categories_of_genes_are_distinct() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("dataset");
+    let texts = [Some("b"), None, Some("a"), Some("b"), Some("")];
+    let arrays: [ArrayRef; 3] = [
+        Arc::new(StringArray::from_iter(texts)),
+        Arc::new(LargeStringArray::from_iter(texts)),
+        Arc::new(StringViewArray::from_iter(texts)),
+    ];
+    for values in arrays {
+        let keys = Int8Array::from(vec![Some(3), Some(0), None, Some(1), Some(2)]);
+        let column: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::new(keys, values));
+        let table = RecordBatch::try_from_iter_with_nullable([
+            ("name", var(5).column(0).clone(), false),
+            ("kind", column, true),
+        ]);
+        Writer::builder(5).var(table.unwrap()).create(&path).unwrap().finish().unwrap();
+        let read = Dataset::open(&path).unwrap().var().unwrap().unwrap();
+        std::fs::remove_dir_all(&path).unwrap();
+        let found = read.column(1).as_dictionary::<Int8Type>();
+        let get = getter(found.values()).unwrap();
+        let categories: Vec<_> = (0..found.values().len()).map(get).collect();
+        assert_eq!(categories, ["b", "a", ""].map(Value::String));
+        assert_eq!(found.keys(), &Int8Array::from(vec![Some(0), Some(0), None, None, Some(1)]));
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::ValueEnum;
-use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, HumanFloatCount, ProgressBar, ProgressState, ProgressStyle};
 use serde::Serialize;
 use tilekern::deltacel::{Chunks, Profile};
 use tilekern_convert::{GeneOrder, MatchGenes, Options, Phase, Progress, Shard, Step, Summary, convert};
@@ -27,6 +27,11 @@ use crate::target;
 /// Two passes: the first one checks every value and sums up genes, the second one writes tiles. Values that are no
 /// counts, genes that do not exist and files that were cut are refused; cells whose genes are unsorted are sorted,
 /// duplicates are added up, stored zeros are dropped, and all of that is told.
+///
+/// Categories keep their list and its order. What a dataset has no place for is told: that categories of cells are ordered,
+/// and which categories of genes are no text (their values are kept). The metadata of a dataset that is the only input is
+/// kept, too. A zarr store without the file of a chunk is refused where its values cannot all be the fill value, and told
+/// about where they can.
 ///
 /// It works in OUT.partial, which is renamed when it is whole. After an interruption --resume goes on there.
 #[derive(clap::Args, Debug)]
@@ -309,8 +314,13 @@ impl Bar {
 impl Progress for Bar {
     fn start(&self, phase: Phase, done: u64, cells: u64) {
         let style =
-            ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len} cells, {per_sec}, {eta} left");
-        self.0.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> "));
+            ProgressStyle::with_template("{msg} [{bar:30}] {human_pos}/{human_len} cells, {rate}/s, {eta} left");
+        // Cells are whole.
+        let rate = |state: &ProgressState, to: &mut dyn std::fmt::Write| {
+            let _ = write!(to, "{}", HumanFloatCount(state.per_sec().round())); // a line to draw takes all text
+        };
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate);
+        self.0.set_style(style.progress_chars("=> "));
         self.0.set_message(match phase {
             Phase::Verifying => "verifying",
             Phase::Counting => "counting",

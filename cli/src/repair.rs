@@ -96,6 +96,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         for file in &repaired.files {
             console.line(format_args!("{}: {}", file.name, file.fault))?;
         }
+        for note in &repaired.notes {
+            console.note(format_args!("note: {note}"));
+        }
         let n = repaired.files.len();
         let (what, are) = if n == 1 { ("file", "is") } else { ("files", "are") };
         match n {

@@ -69,6 +69,38 @@ fn refusals_say_where() {
     assert_eq!(error["path"], input.as_str());
     assert!(error["part"].as_str().unwrap().ends_with("cell 1, gene 2"), "{error}");
     assert!(error["message"].as_str().unwrap().contains("--round"), "{error}");
+    // Rounding is advised where it helps, and nowhere else; no refusal is without advice.
+    let rounded = temp.path().join("rounded.mtx").to_str().unwrap().to_owned();
+    for (value, helps) in [
+        ("0.5", true),
+        ("1e-9", true),
+        ("-0.25", true),
+        ("2147483647.25", true),
+        ("2147483647.75", false),
+        ("2147483648", false),
+        ("1e300", false),
+        ("-1", false),
+        ("-0.75", false),
+        ("nan", false),
+        ("inf", false),
+    ] {
+        let text = format!("%%MatrixMarket matrix coordinate real general\n3 2 1\n3 2 {value}\n");
+        fs::write(&rounded, text).unwrap();
+        let run = tilekern(["convert", &rounded, &out]);
+        assert!(run.code == Some(1) && run.stderr.contains("is not a count"), "{value}: {run:?}");
+        assert_eq!(run.stderr.contains("--round takes"), helps, "{value}: {run:?}");
+        assert_eq!(run.stderr.contains("correct the value in the input"), !helps, "{value}: {run:?}");
+        let run = tilekern(["convert", &rounded, &out, "--round"]);
+        assert_eq!(run.code == Some(0), helps, "{value}: {run:?}");
+        if helps {
+            fs::remove_dir_all(&out).unwrap();
+        } else {
+            assert!(
+                run.stderr.contains("correct the value in the input") && !run.stderr.contains("--round takes"),
+                "{run:?}"
+            );
+        }
+    }
     let run = tilekern(["convert", &input, &out, "--round"]);
     assert!(run.code == Some(0) && run.stderr.contains("note: 1 value was rounded to a whole number"), "{run:?}");
     for wrong in [&["--shard", "3/3"][..], &["--shard", "1"], &["--count"], &["--memory", "x"], &["--cells", "5.."]] {
@@ -210,6 +242,40 @@ fn a_killed_conversion_goes_on() {
         fs::remove_dir_all(out).unwrap();
         fs::remove_dir_all(whole).unwrap();
     }
+}
+
+/// Killed while it removes what it worked in, a conversion is found complete by the next one.
+#[test]
+fn a_conversion_killed_behind_its_end_is_complete() {
+    let temp = tempdir().unwrap();
+    folder(&temp.path().join("in"), 300, 60, 5);
+    let [input, out, partial] = ["in", "out", "out.partial"].map(|name| temp.path().join(name));
+    let start = || {
+        let base = ["convert", input.to_str().unwrap(), out.to_str().unwrap(), "--tile-size", "1", "--resume"];
+        command().args(base).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut first = start();
+    let journal = loop {
+        match fs::read(partial.join("journal.json")) {
+            Ok(journal) => break journal,
+            Err(_) => assert!(first.try_wait().unwrap().is_none(), "it ended"),
+        }
+    };
+    assert!(first.wait().unwrap().success());
+    let mut kills = 0;
+    for delay in (0..32).step_by(4) {
+        fs::create_dir_all(partial.join("tiles")).unwrap();
+        fs::write(partial.join("journal.json"), &journal).unwrap();
+        (0..1000).for_each(|part| fs::write(partial.join(format!("counts-{part}.json")), "{}").unwrap());
+        let mut child = start();
+        std::thread::sleep(Duration::from_millis(2 + delay));
+        kills += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(start().wait().unwrap().success(), "after {delay} ms");
+        assert!(!partial.exists());
+    }
+    assert!(kills > 0);
 }
 
 /// Killed again and again, a repair ends in the dataset as it was; in between each file is the old or the new one.

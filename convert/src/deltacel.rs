@@ -156,6 +156,10 @@ impl Input for DatasetInput {
         notes
     }
 
+    fn metadata(&self) -> Option<&str> {
+        self.dataset.manifest().metadata()
+    }
+
     fn reorders(&self) -> bool {
         // Cells of tiles are sorted, or the decoder refuses them.
         true

@@ -4,6 +4,7 @@ mod record;
 mod repair;
 mod selection;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use arrow_schema::{Field, Schema};
 use arrow_select::interleave::interleave_record_batch;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
 use tilekern::deltacel::dataset::obs::ObsUnion;
 use tilekern::deltacel::dataset::{Dataset, Writer};
 use tilekern::deltacel::{Chunks, CsrView, Encoder, Profile};
@@ -36,6 +38,9 @@ use crate::{Changes, Error, ErrorKind, GeneOrder, Input, InputOptions, MatchGene
 
 /// Bytes that a nonzero of a tile needs while tiles are made: one tile grows while another is encoded.
 const BYTES_PER_NONZERO: u64 = 24;
+
+/// The key of what a conversion did, in the metadata of a dataset.
+const CONVERTED: &str = "converted";
 
 /// The column that says from which input a cell came, where there are several.
 const SOURCE_COLUMN: &str = "source_file";
@@ -189,8 +194,14 @@ pub fn convert(
     check_apart(inputs, output)?;
     if output.symlink_metadata().is_ok() {
         let mut message = "exists already; choose another name or remove it";
-        if options.resume && step == Step::Whole {
-            if let Some(summary) = finished(inputs, output, options)? {
+        // A merge is begun by hand, too, and may have been killed behind its last step.
+        let merged = match step {
+            Step::Merge(parts) => Some(parts),
+            Step::Whole if options.resume => Some(1),
+            _ => None,
+        };
+        if let Some(parts) = merged {
+            if let Some(summary) = finished(inputs, output, options, parts)? {
                 return Ok(summary);
             }
             message = "exists already, but not of these inputs and options as they are now; choose another name or \
@@ -245,7 +256,7 @@ fn open_all(inputs: &[PathBuf]) -> Result<Vec<Box<dyn Source>>> {
 }
 
 /// The summary of this very conversion where it ended already: its process was killed before it could say so.
-fn finished(inputs: &[PathBuf], output: &Path, options: &Options) -> Result<Option<Summary>> {
+fn finished(inputs: &[PathBuf], output: &Path, options: &Options, parts: u32) -> Result<Option<Summary>> {
     let Some((dataset, record)) = Dataset::open(output).ok().and_then(|found| {
         let record = Record::read(found.manifest()).ok()?;
         Some((found, record))
@@ -264,7 +275,7 @@ fn finished(inputs: &[PathBuf], output: &Path, options: &Options) -> Result<Opti
     }
     let root = Stage::path_for(output);
     if root.is_dir() {
-        Stage::open(root, 0, true, &journal(inputs, options, 1)?)?.discard()?;
+        Stage::open(root, 0, true, &journal(inputs, options, parts)?)?.discard()?;
     }
     Ok(Some(Summary {
         n_cells: manifest.n_cells(),
@@ -344,13 +355,18 @@ fn list_state(options: &Options) -> Result<Option<String>> {
     }
 }
 
-/// Size and time of a file, or of all files below a folder: what changes when they do.
+/// Size and time of a file, or name, size and time of all files below a folder: what changes when they do.
 fn state(path: &Path) -> Result<String> {
-    let (mut files, mut bytes, mut newest) = (0_u64, 0_u64, 0);
+    let (mut all, mut bytes, mut newest) = (Vec::new(), 0_u64, 0);
+    let root = path;
     let mut left = vec![path.to_owned()];
     while let Some(path) = left.pop() {
         let fault = |error| Error::io(error, &path);
-        let found = fs::metadata(&path).map_err(fault)?;
+        let found = match fs::metadata(&path) {
+            // A link to nowhere, or to itself, is no file that is read; what is needed and lacks is told by who needs it.
+            Err(_) if path != root && path.is_symlink() => continue,
+            found => found.map_err(fault)?,
+        };
         if found.is_dir() {
             for entry in fs::read_dir(&path).map_err(fault)? {
                 let entry = entry.map_err(fault)?;
@@ -362,9 +378,15 @@ fn state(path: &Path) -> Result<String> {
             continue;
         }
         let time = found.modified().map_err(fault)?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        (files, bytes, newest) = (files + 1, bytes.saturating_add(found.len()), time.max(newest));
+        (bytes, newest) = (bytes.saturating_add(found.len()), time.max(newest));
+        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
+        all.push(format!("{name}\0{}\0{time}\0", found.len()));
     }
-    Ok(format!("{files} files, {bytes} bytes, the newest of {newest}"))
+    all.sort_unstable();
+    // FNV-1a: it must tell accidents apart, and be the same in every process.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = all.iter().flat_map(|file| file.as_bytes()).fold(0xcbf2_9ce4_8422_2325, step);
+    Ok(format!("{} files, {bytes} bytes, the newest of {newest}, all of them {hash:016x}", all.len()))
 }
 
 /// What the first pass found in a part.
@@ -724,8 +746,8 @@ impl<'a> Conversion<'a> {
         }
         let tables = if self.options.obs { self.obs()? } else { None };
         let var = table::take(&self.genes.var, &plan.order)?;
-        let metadata =
-            json!({ "converted": Record::of(self.options, self.record.clone(), self.list.clone(), plan.changes) });
+        let record = Record::of(self.options, self.record.clone(), self.list.clone(), plan.changes);
+        let metadata = metadata(&self.inputs, &record, &mut self.notes)?;
         let order: Vec<i32> = plan.order.iter().map(|&gene| i32::try_from(gene).unwrap_or(i32::MAX)).collect();
         let mut builder = Writer::builder(u32::try_from(plan.order.len()).unwrap_or(u32::MAX))
             .tile_size(self.options.tile_size)
@@ -733,7 +755,7 @@ impl<'a> Conversion<'a> {
             .gene_order(order)
             .var_names(genes::names(&var)?)
             .var(var)
-            .metadata(metadata.to_string());
+            .metadata(metadata);
         if let Some(tables) = &tables {
             builder = builder.obs(tables.encoder.schema().clone(), self.options.obs_tiles_per_file);
         }
@@ -835,8 +857,40 @@ impl<'a> Conversion<'a> {
         let others: Vec<_> = self.sources[n].slots().into_iter().filter(|other| other != slot).collect();
         let found = other_counts(&*self.sources[n], &others, &input_options(self.options, self.stage, n));
         let near = "--round takes the nearest whole numbers, if that is meant";
-        if found.is_empty() { error.hint(near) } else { error.hint(choices(&found)) }
+        match (found.is_empty(), error.rounds()) {
+            (false, _) => error.hint(choices(&found)),
+            (true, true) => error.hint(near),
+            (true, false) => error.hint("correct the value in the input, or name the file that holds the counts"),
+        }
     }
+}
+
+/// The metadata of the dataset: that of the only input as it is, and beside it what this conversion did. That of several
+/// inputs would contradict each other; what is left out is told.
+fn metadata(inputs: &[Box<dyn Input>], record: &Record, notes: &mut Vec<String>) -> Result<String> {
+    type Keys = BTreeMap<String, Box<RawValue>>;
+    let fault = |error: serde_json::Error| Error::new(ErrorKind::Syntax, error.to_string()).in_part("metadata");
+    let keys = |input: &dyn Input| {
+        let text = input.metadata().unwrap_or("{}");
+        let mut keys: Keys = serde_json::from_str(text).map_err(|error| fault(error).in_path(input.path()))?;
+        // How the input was made is no property of its cells.
+        keys.remove(CONVERTED);
+        Ok::<_, Error>(keys)
+    };
+    let mut own = Keys::new();
+    if let [input] = inputs {
+        own = keys(&**input)?;
+    } else {
+        for input in inputs {
+            let names: Vec<_> = keys(&**input)?.keys().map(|name| format!("{name:?}")).collect();
+            if !names.is_empty() {
+                let (path, names) = (input.path().display(), names.join(", "));
+                notes.push(format!("of several inputs no metadata is kept: {path} has {names}"));
+            }
+        }
+    }
+    own.insert(CONVERTED.to_owned(), to_raw_value(record).map_err(fault)?);
+    serde_json::to_string(&own).map_err(fault)
 }
 
 fn counts_name(part: u32) -> String {

@@ -18,6 +18,8 @@ struct Inner {
     offset: Option<u64>,
     message: String,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// Whether rounding would make a count of the value that is none.
+    rounds: bool,
 }
 
 /// What is wrong. The names (see [`ErrorKind::name`]) are stable and those of the library where it has the same.
@@ -77,7 +79,15 @@ impl Error {
     /// A fault with a message that says what is wrong and what to do.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, path: None, part: None, offset: None, message: message.into(), source: None }))
+        Error(Box::new(Inner {
+            kind,
+            path: None,
+            part: None,
+            offset: None,
+            message: message.into(),
+            source: None,
+            rounds: false,
+        }))
     }
 
     /// A failed read or write of `path`.
@@ -92,9 +102,16 @@ impl Error {
 
     /// A value that is not a count.
     #[cold]
-    pub fn not_a_count(cell: u64, gene: u64, value: impl fmt::Display) -> Error {
+    pub fn not_a_count(cell: u64, gene: u64, value: impl fmt::Display, rounds: bool) -> Error {
         let message = format!("{value} is not a count (a whole number from 0 to 2147483647)");
-        Error::new(ErrorKind::NotCounts, message).in_part(format!("cell {cell}, gene {gene}"))
+        let mut error = Error::new(ErrorKind::NotCounts, message).in_part(format!("cell {cell}, gene {gene}"));
+        error.0.rounds = rounds;
+        error
+    }
+
+    /// Whether rounding would make a count of the value that is none.
+    pub(crate) fn rounds(&self) -> bool {
+        self.0.rounds
     }
 
     /// Adds the file or directory, unless one is named already.
@@ -169,7 +186,12 @@ impl From<tilekern::Error> for Error {
     fn from(error: tilekern::Error) -> Error {
         let mut made = Error::new(ErrorKind::Dataset(error.kind()), error.message());
         made.0.path = error.path().map(Path::to_owned);
-        made.0.part = (error.part() != tilekern::Part::Object).then(|| error.part().to_string());
+        let part = (error.part() != tilekern::Part::Object).then(|| error.part().to_string());
+        let value = error.value_index().map(|index| format!("value {index}"));
+        made.0.part = match (part, value) {
+            (Some(part), Some(value)) => Some(format!("{part}, {value}")),
+            (part, value) => part.or(value),
+        };
         made.0.offset = error.offset();
         made.caused_by(error)
     }

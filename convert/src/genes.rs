@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{Array, RecordBatch};
-use arrow_schema::Schema;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Schema};
 use arrow_select::concat::concat_batches;
 use tilekern::deltacel::dataset::obs::{Value, getter};
 
@@ -72,10 +72,12 @@ impl Genes {
             }
         }
         let tables = inputs.iter_mut().map(|input| var(&mut **input)).collect::<Result<Vec<_>>>()?;
-        match by {
+        let mut genes = match by {
             Some(by) => matched(inputs, tables, by),
             None => same(inputs, tables),
-        }
+        }?;
+        genes.notes.extend(without_text(&genes.var));
+        Ok(genes)
     }
 
     /// For each gene of the dataset the source's column.
@@ -269,7 +271,7 @@ fn matched(inputs: &[Box<dyn Input>], tables: Vec<RecordBatch>, by: MatchGenes) 
             let field = schema.field(n);
             let has = |part: &RecordBatch| {
                 let found = if n == 0 { Some(part.column(0)) } else { part.column_by_name(field.name()) };
-                found.is_some_and(|column| column.data_type() == field.data_type())
+                found.is_some_and(|column| same_type(column.data_type(), field.data_type()))
             };
             parts.iter().all(has)
         })
@@ -284,16 +286,55 @@ fn matched(inputs: &[Box<dyn Input>], tables: Vec<RecordBatch>, by: MatchGenes) 
         notes.push(format!("columns of genes that not all inputs have are not converted: {list}"));
     }
     let schema = parts[0].schema().project(&common).map_err(table::fault)?;
-    let fields: Vec<_> = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true)).collect();
+    let (mut fields, mut united) = (Vec::new(), vec![Vec::new(); parts.len()]);
+    for (n, field) in schema.fields().iter().enumerate() {
+        let of = |part: &'_ RecordBatch| part.column_by_name(field.name()).filter(|_| n > 0).cloned();
+        let mut found: Vec<ArrayRef> =
+            parts.iter().map(|part| of(part).unwrap_or_else(|| part.column(0).clone())).collect();
+        let mut field = field.as_ref().clone().with_nullable(true);
+        if matches!(field.data_type(), DataType::Dictionary(..)) {
+            let (columns, same) = table::unite_categories(&found.iter().collect::<Vec<_>>())?;
+            let ordered = |part: &RecordBatch| {
+                part.schema().field_with_name(field.name()).is_ok_and(|field| field.dict_is_ordered() == Some(true))
+            };
+            let ordered: Vec<bool> = parts.iter().map(ordered).collect();
+            let all = same && !ordered.contains(&false);
+            if !all && ordered.contains(&true) {
+                let name = field.name();
+                notes.push(format!(
+                    "categories of genes {name:?} are ordered, but not alike in all inputs: they lose that"
+                ));
+            }
+            field = field.with_data_type(columns[0].data_type().clone()).with_dict_is_ordered(all);
+            found = columns;
+        }
+        fields.push(field);
+        united.iter_mut().zip(found).for_each(|(part, column)| part.push(column));
+    }
     let schema = Arc::new(Schema::new(fields).with_metadata(schema.metadata));
-    let same_columns = |part: &RecordBatch| {
-        let column = |n: usize| {
-            let name = schema.field(n).name();
-            if n == 0 { part.column(0).clone() } else { part.column_by_name(name).unwrap_or(part.column(0)).clone() }
-        };
-        RecordBatch::try_new(schema.clone(), (0..common.len()).map(column).collect()).map_err(table::fault)
-    };
-    let parts = parts.iter().map(same_columns).collect::<Result<Vec<_>>>()?;
+    let parts = united.into_iter().map(|columns| RecordBatch::try_new(schema.clone(), columns).map_err(table::fault));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
     let var = concat_batches(&schema, &parts).map_err(table::fault)?;
     Ok(Genes { var, columns, notes })
+}
+
+/// Whether columns can become one. How wide the keys of categories are does not matter.
+fn same_type(a: &DataType, b: &DataType) -> bool {
+    match (a, b) {
+        (DataType::Dictionary(_, a), DataType::Dictionary(_, b)) => a == b,
+        _ => a == b,
+    }
+}
+
+/// Of columns whose categories are no text, which come back as plain values.
+fn without_text(var: &RecordBatch) -> Option<String> {
+    let schema = var.schema_ref();
+    let is_other = |data_type: &DataType| match data_type {
+        DataType::Dictionary(_, values) => !table::is_text(values),
+        _ => false,
+    };
+    let names = schema.fields().iter().filter(|field| is_other(field.data_type()));
+    let names: Vec<String> = names.map(|field| format!("{:?}", field.name())).collect();
+    let message = "categories of genes that are no text are kept as plain values, without their list";
+    (!names.is_empty()).then(|| format!("{message}: {}", names.join(", ")))
 }

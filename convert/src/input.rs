@@ -65,6 +65,11 @@ pub trait Input: Send {
         Vec::new()
     }
 
+    /// What the input says of itself, as the text of a JSON object: the metadata in the manifest of a dataset.
+    fn metadata(&self) -> Option<&str> {
+        None
+    }
+
     /// Whether genes of a row are out of order because the input numbers them anew, not because its file has them so.
     fn reorders(&self) -> bool {
         false

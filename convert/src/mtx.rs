@@ -510,7 +510,7 @@ fn entry(line: &[u8], head: &Head) -> Result<(u64, u64, f64)> {
         let value = text.parse().map_err(|_| syntax("the count is not a number"))?;
         return Ok((gene, cell, value));
     }
-    let no_count = || Error::not_a_count(cell, gene, &text);
+    let no_count = || Error::not_a_count(cell, gene, &text, false);
     match text.parse::<i64>() {
         Ok(value) => Ok((gene, cell, u32::try_from(value).map_err(|_| no_count())?.into())),
         Err(error) => Err(match error.kind() {

@@ -184,11 +184,13 @@ impl<'a> Cleaner<'a> {
         for (&gene, &value) in genes.iter().zip(values) {
             let count = match value.count() {
                 Some(count) => count,
-                None if self.round => {
+                None => {
+                    let rounded = value.rounded();
+                    let fault =
+                        || Error::not_a_count(cell, gene.into(), value.text(), !self.round && rounded.is_some());
                     self.changes.rounded += 1;
-                    value.rounded().ok_or_else(|| Error::not_a_count(cell, gene.into(), value.text()))?
+                    rounded.filter(|_| self.round).ok_or_else(fault)?
                 }
-                None => return Err(Error::not_a_count(cell, gene.into(), value.text())),
             };
             let Some(column) = self.columns.of(gene) else {
                 let message = format!("there are only {} genes", self.columns.len());

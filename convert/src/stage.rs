@@ -211,8 +211,16 @@ impl Stage {
 
     /// Removes the directory; the journal last, since without it nothing can go on.
     pub fn discard(self) -> Result<()> {
-        for folder in ["tiles", "scratch", "cells", "dataset"] {
-            remove(&self.root.join(folder))?;
+        let fault = |error| Error::io(error, &self.root);
+        for entry in fs::read_dir(&self.root).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if entry.file_type().map_err(fault)?.is_dir() {
+                remove(&entry.path())?;
+            } else if name != JOURNAL && !name.starts_with("lock-") {
+                fs::remove_file(entry.path()).map_err(fault)?;
+            }
         }
         remove(&self.root)
     }

@@ -3,9 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{Array as _, ArrayRef, RecordBatch, StringArray, UInt32Array};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray, UInt32Array};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use arrow_select::take::take_record_batch;
+use arrow_select::concat::concat;
+use arrow_select::take::{take as take_array, take_record_batch};
+use tilekern::deltacel::dataset::obs::{Value, getter};
 
 use crate::{Error, ErrorKind, INDEX_NAME, Result};
 
@@ -29,7 +33,7 @@ pub fn index_name(table: &RecordBatch) -> Option<&str> {
     is_index.then(|| schema.field(0).name().as_str())
 }
 
-fn is_text(data_type: &DataType) -> bool {
+pub fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
@@ -64,6 +68,47 @@ pub fn unite_indexes(tables: &mut [RecordBatch]) -> Result<Option<String>> {
 /// Some rows of a table, in that order.
 pub fn take(table: &RecordBatch, rows: &[u32]) -> Result<RecordBatch> {
     take_record_batch(table, &UInt32Array::from(rows.to_vec())).map_err(fault)
+}
+
+/// Columns of several tables as one, each of categories with the same list of them: those of the first table, then what
+/// others have beside. True where all had the same list before. Keys are numbers of 32 bits.
+///
+/// # Errors
+/// Types of which no table has categories.
+pub fn unite_categories(columns: &[&ArrayRef]) -> Result<(Vec<ArrayRef>, bool)> {
+    let dictionaries: Vec<_> = columns.iter().filter_map(|column| column.as_any_dictionary_opt()).collect();
+    let lists: Vec<&dyn Array> = dictionaries.iter().map(|dictionary| &**dictionary.values() as &dyn Array).collect();
+    let all = concat(&lists).map_err(fault)?;
+    let wrong = || Error::new(ErrorKind::WrongType, format!("categories of the type {}", all.data_type()));
+    let get = getter(&all).ok_or_else(wrong)?;
+    let (mut kept, mut places) = (Vec::new(), HashMap::new());
+    let place = |at: usize| {
+        let category = get(at).to_category()?;
+        let next = i32::try_from(kept.len()).ok()?;
+        Some(*places.entry(category.to_json()).or_insert_with(|| {
+            kept.push(u32::try_from(at).unwrap_or(u32::MAX));
+            next
+        }))
+    };
+    let places: Vec<Option<i32>> = (0..all.len()).map(place).collect();
+    let values = take_array(&all, &UInt32Array::from(kept), None).map_err(fault)?;
+    let mut start = 0;
+    let mut same = true;
+    let mut united = Vec::new();
+    for dictionary in dictionaries {
+        let places = &places[start..start + dictionary.values().len()];
+        start += places.len();
+        same &= places.len() == values.len() && places.iter().zip(0..).all(|(place, at)| *place == Some(at));
+        let keys = getter(dictionary.keys()).ok_or_else(wrong)?;
+        let key = |row| match keys(row) {
+            Value::Int(key) => usize::try_from(key).ok().and_then(|key| *places.get(key)?),
+            _ => None,
+        };
+        let keys: Int32Array = (0..dictionary.len()).map(key).collect();
+        let array = DictionaryArray::<Int32Type>::try_new(keys, values.clone()).map_err(fault)?;
+        united.push(Arc::new(array) as ArrayRef);
+    }
+    Ok((united, same))
 }
 
 #[cfg(test)]

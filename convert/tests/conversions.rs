@@ -4,12 +4,16 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arrow_array::{ArrayRef, Float32Array, Int64Array, RecordBatch, UInt64Array};
 use proptest::prelude::*;
 use support::{Matrix, files, run};
 use tempfile::tempdir;
-use tilekern::deltacel::dataset::Dataset;
+use tilekern::deltacel::CsrView;
+use tilekern::deltacel::dataset::obs::{ObsColumn, ObsSchema, ObsType};
+use tilekern::deltacel::dataset::{Dataset, Writer};
 use tilekern_convert::{Changes, ErrorKind, GeneOrder, MatchGenes, Options, Phase, Progress, Shard, Step, convert};
 
 fn small() -> Options {
@@ -395,15 +399,82 @@ fn parts_and_their_merger_equal_the_whole() {
             let error = step(Step::Merge(count)).unwrap_err();
             assert!(error.to_string().contains("1 tile is missing, the first is 3"), "{error}");
             fs::write(&tile, bytes).unwrap();
+            let partial = folder.path().join("out.partial");
+            let journal = fs::read(partial.join("journal.json")).unwrap();
             let summary = step(Step::Merge(count)).unwrap();
             assert_eq!((summary.n_cells, summary.complete), (105, true));
             assert!(files(&out) == files(&whole), "{shuffle:?} {count}");
+            // Again, also where it was killed behind its last step: it is done, and nothing is left over.
+            for killed in [false, true] {
+                if killed {
+                    fs::create_dir_all(partial.join("scratch/0")).unwrap();
+                    fs::write(partial.join("journal.json"), &journal).unwrap();
+                }
+                let again = step(Step::Merge(count)).unwrap();
+                assert_eq!(again.notes, ["it was complete already; nothing was left to do"]);
+                assert!(again.complete && !partial.exists() && files(&out) == files(&whole));
+            }
+            let others = [paths[1].clone(), paths[0].clone()];
+            let error = convert(&others, &out, &options, Step::Merge(count), &()).unwrap_err();
+            assert!(error.to_string().contains("exists already, but not of these inputs"), "{error}");
             fs::remove_dir_all(&out).unwrap();
         }
         fs::remove_dir_all(&whole).unwrap();
     }
     let shard = Step::Count(Shard { index: 3, count: 3 });
     assert!(convert(&paths, &folder.path().join("out"), &small(), shard, &()).is_err());
+}
+
+/// A folder of which a file was replaced by one of its size is another input, whatever the times; links that lead nowhere
+/// are no part of it.
+#[test]
+fn a_folder_is_known_by_each_of_its_files() {
+    let folder = tempdir().unwrap();
+    let (input, out) = (folder.path().join("in"), folder.path().join("out"));
+    Matrix::random(40, 30, 5, 3).write_plain(&input);
+    #[cfg(unix)]
+    for (to, name) in [("/nowhere/at all", "dangling"), ("loop", "loop")] {
+        std::os::unix::fs::symlink(to, input.join(name)).unwrap();
+    }
+    let parts = [0, 1].map(|index| Shard { index, count: 2 });
+    let step = |step| convert(std::slice::from_ref(&input), &out, &small(), step, &());
+    for part in parts {
+        step(Step::Count(part)).unwrap();
+    }
+    step(Step::Tiles(parts[0])).unwrap();
+    let matrix = input.join("matrix.mtx");
+    let text = fs::read_to_string(&matrix).unwrap();
+    let modified = fs::metadata(&matrix).unwrap().modified().unwrap();
+    let set = |text: &str, time: std::time::SystemTime| {
+        fs::write(&matrix, text).unwrap();
+        fs::File::options().write(true).open(&matrix).unwrap().set_modified(time).unwrap();
+    };
+    let other = text.replace(" 1\n", " 2\n");
+    assert!(other != text && other.len() == text.len());
+    set(&other, modified - std::time::Duration::from_secs(1_000_000));
+    for refused in [Step::Tiles(parts[1]), Step::Merge(2)] {
+        let error = step(refused).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Inconsistent, "{error}");
+    }
+    // Nor is it the same when two files have changed their names.
+    set(&text, modified);
+    let [a, b] = ["features.tsv", "barcodes.tsv"].map(|name| input.join(name));
+    let swap = || {
+        let [old_a, old_b] = [&a, &b].map(|path| fs::read(path).unwrap());
+        fs::write(&a, old_b).unwrap();
+        fs::write(&b, old_a).unwrap();
+    };
+    let times = [&a, &b].map(|path| fs::metadata(path).unwrap().modified().unwrap());
+    swap();
+    let keep = |path: &Path, time| fs::File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    keep(&a, times[0]);
+    keep(&b, times[1]);
+    assert_eq!(step(Step::Tiles(parts[1])).unwrap_err().kind(), ErrorKind::Inconsistent);
+    swap();
+    keep(&a, times[0]);
+    keep(&b, times[1]);
+    step(Step::Tiles(parts[1])).unwrap();
+    assert!(step(Step::Merge(2)).unwrap().complete);
 }
 
 /// A part whose inputs are refused does not stand in the way of the right command.
@@ -636,6 +707,88 @@ proptest! {
         prop_assert_eq!(summary.changes.duplicates, extra as u64 - zeros);
         prop_assert_eq!(summary.nnz, expected.rows.iter().map(|row| row.len() as u64).sum::<u64>());
     }
+}
+
+/// Metadata of a dataset goes along, letter by letter; that of several is told to be left out.
+#[test]
+fn metadata_of_a_dataset_is_kept() {
+    let folder = tempdir().unwrap();
+    let paths = ["a", "b", "c"].map(|name| folder.path().join(name));
+    let own = r#"{"donors": [1, 2e400, 18446744073709551617], "by": "caf\u00e9", "converted": {"x": 1}}"#;
+    for (path, metadata) in paths.iter().zip([Some(own), Some(r#"{"z": 0.10}"#), None]) {
+        let view = CsrView { n_genes: 3, indptr: &[0, 1, 2], indices: &[0, 2], values: &[1, 2] };
+        let mut builder = Writer::builder(3).tile_size(2);
+        if let Some(metadata) = metadata {
+            builder = builder.metadata(metadata);
+        }
+        let mut writer = builder.create(path).unwrap();
+        writer.push(&view).unwrap();
+        writer.finish().unwrap();
+    }
+    let out = folder.path().join("out");
+    let metadata = |inputs: &[&PathBuf], options: &Options| {
+        let inputs: Vec<PathBuf> = inputs.iter().map(|&path| path.clone()).collect();
+        let summary = convert(&inputs, &out, options, Step::Whole, &()).unwrap();
+        let text = Dataset::open(&out).unwrap().manifest().metadata().unwrap().to_owned();
+        let again = convert(&inputs, &out, &Options { resume: true, ..options.clone() }, Step::Whole, &()).unwrap();
+        assert_eq!(again.notes, ["it was complete already; nothing was left to do"]);
+        fs::remove_dir_all(&out).unwrap();
+        (text, summary.notes.into_iter().filter(|note| note.contains("metadata")).collect::<Vec<_>>())
+    };
+    for options in [small(), Options { cells: Some(vec![0..1, 1..2]), ..small() }] {
+        let (text, notes) = metadata(&[&paths[0]], &options);
+        assert!(text.starts_with(r#"{"by":"caf\u00e9","converted":{"by":"tilekern "#), "{text}");
+        assert!(text.ends_with(r#"},"donors":[1, 2e400, 18446744073709551617]}"#), "{text}");
+        assert!(notes.is_empty(), "{notes:?}");
+    }
+    let (text, notes) = metadata(&[&paths[2]], &small());
+    assert!(text.starts_with(r#"{"converted":{"by":"#) && text.ends_with("}}") && notes.is_empty(), "{text}");
+    let (text, notes) = metadata(&[&paths[0], &paths[1], &paths[2]], &small());
+    assert!(text.starts_with(r#"{"converted":{"by":"#) && text.ends_with("}}"), "{text}");
+    let told = [(&paths[0], r#""by", "donors""#), (&paths[1], r#""z""#)];
+    let told =
+        told.map(|(path, names)| format!("of several inputs no metadata is kept: {} has {names}", path.display()));
+    assert_eq!(notes, told);
+}
+
+/// Two inputs whose numbers no type holds together: the refusal names column, file, cell and value, and what to do.
+#[test]
+fn numbers_without_a_common_type_are_told() {
+    let folder = tempdir().unwrap();
+    let view = CsrView { n_genes: 3, indptr: &[0, 1, 2], indices: &[0, 2], values: &[1, 2] };
+    let write = |name: &str, stored: ObsType, values: ArrayRef| {
+        let schema = ObsSchema { columns: vec![ObsColumn::plain("n reads", stored)] };
+        let path = folder.path().join(name);
+        let rows = RecordBatch::try_new(Arc::new(schema.arrow()), vec![values]).unwrap();
+        let mut writer = Writer::builder(3).tile_size(2).obs(schema, 1000).create(&path).unwrap();
+        writer.push_with_obs(&view, &rows).unwrap();
+        writer.finish().unwrap();
+        path
+    };
+    let signed = write("signed", ObsType::Int64, Arc::new(Int64Array::from(vec![-1, 5])));
+    let unsigned = write("unsigned", ObsType::UInt64, Arc::new(UInt64Array::from(vec![7, u64::MAX])));
+    let single = write("single", ObsType::Float, Arc::new(Float32Array::from(vec![0.5, 2.0])));
+    let large = write("large", ObsType::Int64, Arc::new(Int64Array::from(vec![1 << 53, (1 << 53) + 1])));
+    let out = folder.path().join("out");
+    for (inputs, at, value, stored) in [
+        ([&signed, &unsigned], 1, "18446744073709551615", "int64"),
+        ([&unsigned, &signed], 0, "18446744073709551615", "int64"),
+        ([&single, &large], 1, "9007199254740993", "double"),
+    ] {
+        let error = convert(&inputs.map(Clone::clone), &out, &small(), Step::Whole, &()).unwrap_err();
+        let text = error.to_string();
+        assert_eq!(error.path(), Some(&**inputs[at]), "{text}");
+        for word in [
+            &format!("value 1: is {value}, must be "),
+            &format!("column \"n reads\" is of type {stored} over all inputs"),
+            "make the column text in all inputs, or take it out of one",
+        ] {
+            assert!(text.contains(word), "{word:?} not in {text}");
+        }
+        assert!(!out.exists());
+    }
+    // What fits is taken.
+    convert(&[unsigned.clone(), unsigned], &out, &small(), Step::Whole, &()).unwrap();
 }
 
 #[test]

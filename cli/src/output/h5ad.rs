@@ -58,6 +58,10 @@ type Pieces<'a> = dyn FnMut(&mut dyn FnMut(&ArrayRef) -> Result<(), Stop>) -> Re
 struct Column<'a> {
     name: String,
     data_type: DataType,
+    /// All categories, whichever of them rows have.
+    vocabulary: Option<ArrayRef>,
+    /// Whether their order has a meaning.
+    ordered: bool,
     pieces: Box<Pieces<'a>>,
 }
 
@@ -113,7 +117,7 @@ impl Writer<'_> {
         // The columns are read one after the other.
         let obs = RefCell::new(obs);
         let mut columns = Vec::new();
-        for (name, field) in names.iter().zip(empty.schema().fields()) {
+        for (name, no_rows) in names.iter().zip(empty.columns()) {
             let obs = &obs;
             let pieces = move |visit: &mut dyn FnMut(&ArrayRef) -> Result<(), Stop>| {
                 selection.pieces().iter().try_for_each(|piece| {
@@ -121,7 +125,8 @@ impl Writer<'_> {
                     visit(rows.column(0))
                 })
             };
-            columns.push(Column { name: name.clone(), data_type: field.data_type().clone(), pieces: Box::new(pieces) });
+            let column = Column::of(name, no_rows.clone());
+            columns.push(Column { pieces: Box::new(pieces), ..column });
         }
         let unnamed = match columns.first_mut() {
             Some(first) if first.data_type == DataType::Utf8 => match nulls(&mut first.pieces)? {
@@ -165,7 +170,8 @@ impl Writer<'_> {
             let rows = RecordBatch::try_new(table.schema(), arrays.map_err(fault)?).map_err(fault)?;
             index = var_index(&table);
             for (field, array) in rows.schema().fields().iter().zip(rows.columns()) {
-                columns.push(Column::of(field.name(), array.clone()));
+                let ordered = field.dict_is_ordered().unwrap_or(false);
+                columns.push(Column { ordered, ..Column::of(field.name(), array.clone()) });
             }
         }
         let index = match index.map(|index| columns.remove(index)) {
@@ -246,7 +252,10 @@ impl Writer<'_> {
             DataType::Float64 => self.floats(group, name, rows, pieces, |value| value)?,
             DataType::Boolean => self.booleans(group, name, rows, pieces)?,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => self.texts(group, name, rows, pieces)?,
-            DataType::Dictionary(..) => return self.categories(group, name, rows, pieces),
+            DataType::Dictionary(..) => {
+                let vocabulary = column.vocabulary.clone().unwrap_or_else(|| Arc::new(StringArray::new_null(0)));
+                return self.categories(group, name, rows, vocabulary, column.ordered, pieces);
+            }
             _ => return Ok(false),
         }
         Ok(true)
@@ -313,15 +322,17 @@ impl Writer<'_> {
     }
 
     /// Codes, and the whole vocabulary.
-    fn categories(&mut self, group: &H5Group, name: &str, rows: u64, pieces: &mut Pieces<'_>) -> Result<bool, Stop> {
-        let mut vocabulary: Option<ArrayRef> = None;
-        pieces(&mut |array| {
-            vocabulary.get_or_insert_with(|| array.as_any_dictionary().values().clone());
-            Ok(())
-        })?;
-        let vocabulary = vocabulary.unwrap_or_else(|| Arc::new(StringArray::new_null(0)));
+    fn categories(
+        &mut self,
+        group: &H5Group,
+        name: &str,
+        rows: u64,
+        vocabulary: ArrayRef,
+        ordered: bool,
+        pieces: &mut Pieces<'_>,
+    ) -> Result<bool, Stop> {
         let group = self.group(group, name, "categorical", "0.2.0")?;
-        group.set_attr_numeric("ordered", &HBool::from(false)).map_err(|e| failed(e, self.path))?;
+        group.set_attr_numeric("ordered", &HBool::from(ordered)).map_err(|e| failed(e, self.path))?;
         let codes = |array: &ArrayRef| -> Vec<i128> {
             let get = getter(array.as_any_dictionary().keys());
             let code = |row| if let Some(Value::Int(code)) = get.as_ref().map(|get| get(row)) { code } else { -1 };
@@ -409,7 +420,9 @@ impl<'a> Column<'a> {
     /// A column that is in memory.
     fn of(name: &str, array: ArrayRef) -> Column<'a> {
         let data_type = array.data_type().clone();
-        Column { name: name.to_owned(), data_type, pieces: Box::new(move |visit| visit(&array)) }
+        let vocabulary = array.as_any_dictionary_opt().map(|dictionary| dictionary.values().clone());
+        let pieces = Box::new(move |visit: &mut dyn FnMut(&ArrayRef) -> Result<(), Stop>| visit(&array));
+        Column { name: name.to_owned(), data_type, vocabulary, ordered: false, pieces }
     }
 
     /// The same with its values as text, as an index must be.
@@ -437,7 +450,8 @@ fn numbers<'a>(selection: &'a Selection<'_>) -> Column<'a> {
             visit(&(Arc::new(names) as ArrayRef))
         })
     };
-    Column { name: INDEX.to_owned(), data_type: DataType::Utf8, pieces: Box::new(pieces) }
+    let (data_type, pieces) = (DataType::Utf8, Box::new(pieces));
+    Column { name: INDEX.to_owned(), data_type, vocabulary: None, ordered: false, pieces }
 }
 
 fn nulls(pieces: &mut Pieces<'_>) -> Result<u64, Stop> {

@@ -125,6 +125,10 @@ impl Input for Selection {
         notes
     }
 
+    fn metadata(&self) -> Option<&str> {
+        self.input.metadata()
+    }
+
     fn reorders(&self) -> bool {
         self.input.reorders()
     }

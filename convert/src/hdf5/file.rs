@@ -36,6 +36,8 @@ pub(super) struct Container {
     pub path: PathBuf,
     /// Bytes of the file, or of all files of the store.
     length: u64,
+    /// What is known of a store.
+    known: zarr::Known,
 }
 
 impl Container {
@@ -43,17 +45,22 @@ impl Container {
         // Not mapped: a file that another process cuts while it is read is an error then, no signal.
         let storage = asked(|| FileStorage::open(path)).map_err(|error| fault(error).in_path(path))?;
         let length = hdf5_reader::Storage::len(&storage);
-        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned(), length })
+        Ok(Container { storage: Some(Arc::new(storage)), path: path.to_owned(), length, known: zarr::Known::default() })
     }
 
     pub fn from_bytes(bytes: Vec<u8>) -> Container {
         let length = bytes.len() as u64;
-        Container { storage: Some(Arc::new(BytesStorage::new(bytes))), path: PathBuf::from("(bytes)"), length }
+        Container {
+            storage: Some(Arc::new(BytesStorage::new(bytes))),
+            path: PathBuf::from("(bytes)"),
+            length,
+            known: zarr::Known::default(),
+        }
     }
 
     /// A zarr store.
     pub fn zarr(path: &Path) -> Container {
-        Container { storage: None, path: path.to_owned(), length: zarr::length(path) }
+        Container { storage: None, path: path.to_owned(), length: zarr::length(path), known: zarr::Known::default() }
     }
 
     /// The root, for looking around.
@@ -73,7 +80,8 @@ impl Container {
         // The cache holds two of the largest chunks, of indices and of values. Real files have chunks of up to 1 MiB.
         let largest = (memory / 4).max(4 << 20);
         let Some(storage) = &self.storage else {
-            let root = zarr::Group::root(&self.path, largest).map_err(|error| error.in_path(&self.path))?;
+            let root = zarr::Group::root(&self.path, largest, self.known.clone())
+                .map_err(|error| error.in_path(&self.path))?;
             return Ok(Folder { group: GroupOf::Zarr(root), name: String::new() });
         };
         let options = OpenOptions::default()
@@ -320,6 +328,14 @@ impl Array {
         match &self.dataset {
             DatasetOf::Hdf5(_) => 0,
             DatasetOf::Zarr(array) => array.absent(),
+        }
+    }
+
+    /// The elements of a list whose files a zarr store lacks.
+    pub fn absent_elements(&self) -> Vec<Range<u64>> {
+        match &self.dataset {
+            DatasetOf::Hdf5(_) => Vec::new(),
+            DatasetOf::Zarr(array) => array.absent_elements(),
         }
     }
 

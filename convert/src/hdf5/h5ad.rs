@@ -81,14 +81,7 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
         found => Some(found?),
     };
     let var = Frame::open(&var_at, var_name)?;
-    let absent = match &node {
-        Node::Array(array) => array.absent(),
-        Node::Folder(_) => 0,
-    };
-    let notes = match absent {
-        0 => Vec::new(),
-        _ => vec![format!("{slot}: {absent} files of chunks are absent, which means that all their values are 0")],
-    };
+    let notes: Vec<String> = absent_chunks(&node, slot)?.into_iter().collect();
     let matrix = matrix(node, options)?;
     if let Some(obs) = &obs {
         check(slot, "cells", matrix.n_cells, "obs", obs.length()?)?;
@@ -102,6 +95,27 @@ pub(super) fn open(root: &Folder, slot: &str, options: &InputOptions) -> Result<
         kept: None,
         notes,
     })
+}
+
+/// What chunks mean that a store lacks where it may lack them: of values of sparse matrices it may not.
+fn absent_chunks(node: &Node, slot: &str) -> Result<Option<String>> {
+    let (absent, what) = match node {
+        Node::Array(array) => (array.absent(), "values are the fill value, 0 in most stores".to_owned()),
+        Node::Folder(folder) => {
+            let first = if format(&node.attributes()?).is_some_and(|(format, _)| format.starts_with("csc")) {
+                "the first cell"
+            } else {
+                "the first gene"
+            };
+            (folder.array("indices")?.map_or(0, |array| array.absent()), format!("entries are of {first}"))
+        }
+    };
+    let files = match absent {
+        0 => return Ok(None),
+        1 => "the file of a chunk is absent, which means that all its".to_owned(),
+        _ => format!("the files of {absent} chunks are absent, which means that all their"),
+    };
+    Ok(Some(format!("{slot}: {files} {what}; if that cannot be, copy the store again")))
 }
 
 /// Whether a matrix and a table fit each other.

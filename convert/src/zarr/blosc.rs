@@ -2,7 +2,7 @@
 //!
 //! Source: c-blosc, README_CHUNK_FORMAT (version 2 of the format).
 
-use super::codec::{Unpacked, zlib, zstd};
+use super::codec::{Trouble, Unpacked, zlib, zstd};
 
 /// Bytes before the offsets of blocks.
 const HEADER: usize = 16;
@@ -21,7 +21,8 @@ const MIN_STREAM: usize = 128;
 
 /// Unpacks a chunk of at most `limit` bytes.
 pub fn unpack(chunk: &[u8], limit: usize) -> Unpacked {
-    let damaged = || "a Blosc chunk is damaged".to_owned();
+    let damaged = || Trouble::from("a Blosc chunk is damaged");
+    let unsupported = |what: &str| Err(Trouble::Unsupported(what.to_owned()));
     let header = chunk.first_chunk::<HEADER>().ok_or_else(damaged)?;
     let number = |bytes: &[u8], at: usize| {
         let four = bytes.get(at..)?.first_chunk::<4>()?;
@@ -29,13 +30,16 @@ pub fn unpack(chunk: &[u8], limit: usize) -> Unpacked {
     };
     let [version, _, flags, element, ..] = *header;
     let (flags, element) = (flags, usize::from(element.max(1)));
-    if version != 2 {
-        return Err(format!("Blosc's format {version} is not supported"));
+    match version {
+        2 => {}
+        // Those of the first releases and of its successor.
+        1 | 3..=5 => return unsupported(&format!("version {version} of Blosc's format")),
+        _ => return Err(damaged()),
     }
     let sizes = [4, 8, 12].map(|at| number(header, at).unwrap_or(0));
     let [total, block, stored] = sizes;
     if total > limit {
-        return Err(format!("a chunk unpacks to {total} bytes"));
+        return Err(format!("a chunk unpacks to {total} bytes").into());
     }
     if stored != chunk.len() || (total > 0 && block == 0) {
         return Err(damaged());
@@ -62,13 +66,13 @@ pub fn unpack(chunk: &[u8], limit: usize) -> Unpacked {
                 continue;
             }
             let found = match flags >> 5 {
-                0 => return Err("Blosc's own compression (blosclz) is not supported".to_owned()),
+                0 => return unsupported("the compression blosclz, Blosc's own,"),
                 // LZ4 and its slower writer.
                 1 => lz4_flex::block::decompress(stream, part).map_err(|error| error.to_string())?,
                 3 => zlib(stream, part)?,
                 4 => zstd(stream, part)?,
-                2 => return Err("Snappy in Blosc is not supported".to_owned()),
-                other => return Err(format!("Blosc's compression number {other} is not known")),
+                2 => return unsupported("the compression Snappy in Blosc"),
+                _ => return Err(damaged()),
             };
             if found.len() != part {
                 return Err(damaged());

@@ -6,9 +6,40 @@ use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use serde_json::Value;
 
 use super::blosc;
+use crate::Error;
 
 /// Bytes, or what is wrong with those that were given.
-pub type Unpacked = Result<Vec<u8>, String>;
+pub type Unpacked = Result<Vec<u8>, Trouble>;
+
+/// Why bytes cannot be unpacked.
+#[derive(Debug)]
+pub enum Trouble {
+    /// They are not what they should be.
+    Damaged(String),
+    /// They may be sound, and are stored in this way.
+    Unsupported(String),
+}
+
+impl Trouble {
+    pub fn error(self) -> Error {
+        match self {
+            Trouble::Damaged(message) => super::bad(message),
+            Trouble::Unsupported(what) => super::unsupported(&what, super::REWRITE),
+        }
+    }
+}
+
+impl From<String> for Trouble {
+    fn from(message: String) -> Trouble {
+        Trouble::Damaged(message)
+    }
+}
+
+impl From<&str> for Trouble {
+    fn from(message: &str) -> Trouble {
+        Trouble::Damaged(message.to_owned())
+    }
+}
 
 /// A step from bytes to bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +77,16 @@ impl Codec {
                 let (size, block) = bytes.split_first_chunk().ok_or("a chunk is too short")?;
                 let size = u32::from_le_bytes(*size) as usize;
                 if size > limit {
-                    return Err(format!("a chunk unpacks to {size} bytes"));
+                    return Err(format!("a chunk unpacks to {size} bytes").into());
                 }
-                lz4_flex::block::decompress(block, size).map_err(|error| error.to_string())
+                Ok(lz4_flex::block::decompress(block, size).map_err(|error| error.to_string())?)
             }
             Codec::Crc32c => {
                 let (content, stored) = bytes.split_last_chunk().ok_or("a chunk is too short")?;
                 if crc32c(content) == u32::from_le_bytes(*stored) {
                     Ok(content.to_vec())
                 } else {
-                    Err("the checksum of a chunk is wrong".to_owned())
+                    Err("the checksum of a chunk is wrong".into())
                 }
             }
         }
@@ -78,7 +109,11 @@ pub fn zstd(bytes: &[u8], limit: usize) -> Unpacked {
 fn read(from: impl Read, limit: usize) -> Unpacked {
     let mut unpacked = Vec::new();
     from.take(limit as u64 + 1).read_to_end(&mut unpacked).map_err(|error| error.to_string())?;
-    if unpacked.len() > limit { Err(format!("a chunk unpacks to more than {limit} bytes")) } else { Ok(unpacked) }
+    if unpacked.len() > limit {
+        Err(format!("a chunk unpacks to more than {limit} bytes").into())
+    } else {
+        Ok(unpacked)
+    }
 }
 
 /// CRC-32C (Castagnoli), bit by bit: it covers the indices of shards and little else.

@@ -2,6 +2,7 @@
 //!
 //! Source: the zarr specifications 2 and 3.1; codecs as the zarr and numcodecs packages of Python write them.
 
+mod absent;
 mod blosc;
 mod codec;
 
@@ -15,7 +16,9 @@ use hdf5_reader::{ByteOrder, Datatype, EnumMember, StringEncoding, StringPadding
 use serde_json::{Map, Value};
 
 use crate::{Error, ErrorKind, Result};
-use codec::Codec;
+pub use absent::Known;
+use absent::{Absent, Place};
+use codec::{Codec, Trouble};
 
 /// Bytes of a file of metadata, at most.
 const MAX_METADATA: u64 = 64 << 20;
@@ -48,8 +51,15 @@ pub fn length(path: &Path) -> u64 {
 pub struct Group {
     path: PathBuf,
     pub attributes: Map<String, Value>,
+    shared: Shared,
+}
+
+/// What the parts of a store have in common.
+#[derive(Clone)]
+struct Shared {
     /// Bytes of a chunk, at most.
     max_chunk: usize,
+    known: Known,
 }
 
 /// What a group has under a name.
@@ -59,9 +69,9 @@ pub enum Node {
 }
 
 impl Group {
-    /// The root of a store whose chunks have at most so many bytes.
-    pub fn root(path: &Path, max_chunk: usize) -> Result<Group> {
-        match node(path, max_chunk)? {
+    /// The root of a store whose chunks have at most so many bytes, and of which that much is known.
+    pub fn root(path: &Path, max_chunk: usize, known: Known) -> Result<Group> {
+        match node(path, &Shared { max_chunk, known })? {
             Some(Node::Group(group)) => Ok(group),
             _ => Err(Error::new(ErrorKind::Unsupported, "a zarr array alone; name the AnnData store that it lies in")),
         }
@@ -74,7 +84,7 @@ impl Group {
         if !name.split('/').all(plain) || name.contains(':') && cfg!(windows) {
             return Ok(None);
         }
-        node(&self.path.join(name), self.max_chunk)
+        node(&self.path.join(name), &self.shared)
     }
 
     /// The names of the groups and of the arrays in it.
@@ -92,20 +102,6 @@ impl Group {
         }
         Ok((groups, arrays))
     }
-}
-
-/// Files of chunks in the directory of an array.
-fn chunk_files(path: &Path) -> u64 {
-    let Ok(entries) = fs::read_dir(path) else { return 0 };
-    let of = |entry: fs::DirEntry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => chunk_files(&entry.path()),
-        // Chunks have numbers for names; a chunk without dimensions is called c in version 3.
-        Ok(_) => {
-            entry.file_name().to_str().is_some_and(|name| name == "c" || name.starts_with(char::is_numeric)).into()
-        }
-        Err(_) => 0,
-    };
-    entries.flatten().map(of).sum()
 }
 
 /// A file of the store, if it is there. What is no regular file is refused before it is opened: nothing waits for a writer,
@@ -153,25 +149,29 @@ fn metadata(path: &Path) -> Result<Option<Map<String, Value>>> {
 }
 
 /// The group or array in a directory.
-fn node(path: &Path, max_chunk: usize) -> Result<Option<Node>> {
+fn node(path: &Path, shared: &Shared) -> Result<Option<Node>> {
     if let Some(mut found) = metadata(&path.join("zarr.json"))? {
         let attributes = match found.remove("attributes") {
             Some(Value::Object(attributes)) => attributes,
             _ => Map::new(),
         };
         if found.get("node_type").and_then(Value::as_str) == Some("group") {
-            return Ok(Some(Node::Group(Group { path: path.to_owned(), attributes, max_chunk })));
+            return Ok(Some(Node::Group(Group { path: path.to_owned(), attributes, shared: shared.clone() })));
         }
-        let array = Array::version_3(path, &found, attributes, max_chunk);
+        let array = Array::version_3(path, &found, attributes, shared);
         return array.map(|array| Some(Node::Array(array))).map_err(|error| error.in_path(path));
     }
     let attributes = || Ok::<_, Error>(metadata(&path.join(".zattrs"))?.unwrap_or_default());
     if let Some(found) = metadata(&path.join(".zarray"))? {
-        let array = Array::version_2(path, &found, attributes()?, max_chunk);
+        let array = Array::version_2(path, &found, attributes()?, shared);
         return array.map(|array| Some(Node::Array(array))).map_err(|error| error.in_path(path));
     }
     if metadata(&path.join(".zgroup"))?.is_some() {
-        return Ok(Some(Node::Group(Group { path: path.to_owned(), attributes: attributes()?, max_chunk })));
+        return Ok(Some(Node::Group(Group {
+            path: path.to_owned(),
+            attributes: attributes()?,
+            shared: shared.clone(),
+        })));
     }
     Ok(None)
 }
@@ -200,7 +200,7 @@ struct Inner {
     codecs: Vec<Codec>,
     fill: Vec<u8>,
     attributes: Map<String, Value>,
-    max_chunk: usize,
+    shared: Shared,
     /// The chunk that was needed last.
     last: Mutex<Option<(Vec<u64>, Arc<Chunk>)>>,
 }
@@ -236,7 +236,12 @@ fn lengths(list: &Value) -> Option<Vec<u64>> {
 }
 
 impl Array {
-    fn version_2(path: &Path, found: &Map<String, Value>, attributes: Map<String, Value>, max: usize) -> Result<Array> {
+    fn version_2(
+        path: &Path,
+        found: &Map<String, Value>,
+        attributes: Map<String, Value>,
+        shared: &Shared,
+    ) -> Result<Array> {
         let key = |name: &str| found.get(name).unwrap_or(&Value::Null);
         let shape = lengths(key("shape")).ok_or_else(|| bad("no shape"))?;
         let chunk = lengths(key("chunks")).ok_or_else(|| bad("no sizes of chunks"))?;
@@ -264,12 +269,17 @@ impl Array {
             separator: key("dimension_separator").as_str().unwrap_or(".").to_owned(),
             codecs,
             attributes,
-            max_chunk: max,
+            shared: shared.clone(),
             last: Mutex::new(None),
         })
     }
 
-    fn version_3(path: &Path, found: &Map<String, Value>, attributes: Map<String, Value>, max: usize) -> Result<Array> {
+    fn version_3(
+        path: &Path,
+        found: &Map<String, Value>,
+        attributes: Map<String, Value>,
+        shared: &Shared,
+    ) -> Result<Array> {
         let key = |name: &str| found.get(name).unwrap_or(&Value::Null);
         let shape = lengths(key("shape")).ok_or_else(|| bad("no shape"))?;
         let grid = key("chunk_grid");
@@ -316,7 +326,7 @@ impl Array {
             separator,
             codecs: chain.codecs,
             attributes,
-            max_chunk: max,
+            shared: shared.clone(),
             last: Mutex::new(None),
         })
     }
@@ -346,11 +356,28 @@ impl Array {
 
     /// How many files of chunks are not there: all of their elements are the one to fill with, or they were lost.
     pub fn absent(&self) -> u64 {
+        self.files().files
+    }
+
+    /// The elements of a list whose files are not there.
+    pub fn absent_elements(&self) -> Vec<Range<u64>> {
+        let (each, all) = (self.per_file().first().copied().unwrap_or(1), self.shape().first().copied().unwrap_or(1));
+        let bound = |file: u64| file.saturating_mul(each).min(all);
+        self.files().gaps.iter().map(|gap| bound(gap.start)..bound(gap.end)).collect()
+    }
+
+    fn files(&self) -> Arc<Absent> {
         let inner = &*self.inner;
-        let per_file =
-            |d: usize| inner.chunk[d].saturating_mul(inner.shard.as_ref().map_or(1, |shard| shard.chunks[d])).max(1);
-        let files = (0..inner.shape.len()).map(|d| inner.shape[d].div_ceil(per_file(d)));
-        files.fold(1, u64::saturating_mul).saturating_sub(chunk_files(&inner.path))
+        let files = inner.shape.iter().zip(self.per_file()).map(|(&n, each)| n.div_ceil(each)).collect();
+        let (folder, prefix, separator) = (&*inner.path, inner.prefix, &*inner.separator);
+        inner.shared.known.absent(&Place { folder, files, prefix, separator })
+    }
+
+    /// Elements of a file, along each dimension.
+    fn per_file(&self) -> Vec<u64> {
+        let inner = &*self.inner;
+        let chunks = |d: usize| inner.shard.as_ref().map_or(1, |shard| shard.chunks[d]);
+        (0..inner.chunk.len()).map(|d| inner.chunk[d].saturating_mul(chunks(d)).max(1)).collect()
     }
 
     /// Elements of a chunk, along each dimension.
@@ -378,7 +405,7 @@ impl Array {
         }
         let length = |span: &Range<u64>| usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
         let count = spans.iter().map(length).try_fold(inner.size, usize::checked_mul);
-        let count = count.filter(|&bytes| bytes <= inner.max_chunk.max(MAX_READ)).ok_or_else(|| {
+        let count = count.filter(|&bytes| bytes <= inner.shared.max_chunk.max(MAX_READ)).ok_or_else(|| {
             let message = format!("elements of {} bytes are too long to be read together", inner.size);
             Error::new(ErrorKind::LimitExceeded, message).hint("allow more with --memory")
         })?;
@@ -443,8 +470,8 @@ impl Inner {
     fn load(&self, at: &[u64]) -> Result<Chunk> {
         let elements = self.chunk.iter().try_fold(1_u64, |n, &size| n.checked_mul(size));
         let bytes = elements.and_then(|n| usize::try_from(n).ok()?.checked_mul(self.size.max(1)));
-        let bytes = bytes.filter(|&bytes| bytes <= self.max_chunk).ok_or_else(|| {
-            let message = format!("chunks of {:?} elements need more than {} bytes", self.chunk, self.max_chunk);
+        let bytes = bytes.filter(|&bytes| bytes <= self.shared.max_chunk).ok_or_else(|| {
+            let message = format!("chunks of {:?} elements need more than {} bytes", self.chunk, self.shared.max_chunk);
             Error::new(ErrorKind::LimitExceeded, message)
                 .hint("allow more with --memory, or write the store in smaller chunks")
                 .in_path(&self.path)
@@ -457,8 +484,9 @@ impl Inner {
             }
         };
         let fault = |message: String| bad(message).in_path(&path);
+        let trouble = |trouble: Trouble| trouble.error().in_path(&path);
         // Of texts it is not known how long they are.
-        let limit = if self.size == 0 { self.max_chunk } else { bytes };
+        let limit = if self.size == 0 { self.shared.max_chunk } else { bytes };
         let packed = match &self.shard {
             None => match open(&path)? {
                 // A chunk that is packed takes hardly more than one that is not.
@@ -475,7 +503,7 @@ impl Inner {
             return Ok(Chunk { bytes: self.fill.repeat(bytes / self.size), ends: None });
         };
         for codec in &self.codecs {
-            unpacked = codec.undo(&unpacked, limit.saturating_add(4)).map_err(fault)?;
+            unpacked = codec.undo(&unpacked, limit.saturating_add(4)).map_err(trouble)?;
         }
         if self.size == 0 {
             return texts(&unpacked).ok_or_else(|| fault("a chunk of texts makes no sense".to_owned()));
@@ -553,7 +581,7 @@ impl Shard {
         let mut index = vec![0; usize::try_from(length).map_err(|_| damaged())?];
         file.read_exact(&mut index).map_err(fault)?;
         for codec in self.index.iter().rev() {
-            index = codec.undo(&index, index.len()).map_err(|message| bad(message).in_path(path))?;
+            index = codec.undo(&index, index.len()).map_err(|trouble| trouble.error().in_path(path))?;
         }
         let place = at.iter().zip(&self.chunks).fold(0, |place, (n, per)| place * per + n % per);
         let entry = usize::try_from(place).ok().and_then(|place| index.get(place * 16..place * 16 + 16));

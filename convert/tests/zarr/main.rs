@@ -40,31 +40,50 @@ fn trials() -> Vec<Trial> {
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         return vec![Trial::test("make.py", move || Err(Failed::from(message)))];
     }
-    let entries: Vec<Vec<String>> = serde_json::from_slice(&output.stdout).expect("a list of lists");
-    let trial = |entry: Vec<String>| {
+    let entries: Vec<Vec<Option<String>>> = serde_json::from_slice(&output.stdout).expect("a list of lists");
+    let trial = |mut entry: Vec<Option<String>>| {
         let folder = folder.clone();
-        Trial::test(format!("{} {}", entry[1], entry[2]), move || check(folder.path(), &entry))
+        entry.resize(5, None);
+        let [h5ad, store, slot, refusal, note]: [Option<String>; 5] = entry.try_into().expect("five");
+        let [h5ad, store, slot] = [h5ad, store, slot].map(|part| part.expect("a name"));
+        let entry = Entry { h5ad, store, slot, refusal, note };
+        Trial::test(format!("{} {}", entry.store, entry.slot), move || check(folder.path(), &entry))
     };
     entries.into_iter().map(trial).collect()
 }
 
-fn check(folder: &Path, entry: &[String]) -> Result<(), Failed> {
+/// See `make.py`.
+struct Entry {
+    h5ad: String,
+    store: String,
+    slot: String,
+    refusal: Option<String>,
+    note: Option<String>,
+}
+
+fn check(folder: &Path, entry: &Entry) -> Result<(), Failed> {
     let scratch = tempfile::tempdir()?;
     let [expected, found] = ["h5ad", "zarr"].map(|name| scratch.path().join(name));
-    let matrix = (entry[2] != "X").then(|| entry[2].clone());
+    let matrix = (entry.slot != "X").then(|| entry.slot.clone());
     let options = Options { tile_size: 40, matrix, ..Options::default() };
-    let store = folder.join(&entry[1]);
-    if let Some(words) = entry.get(3) {
+    let store = folder.join(&entry.store);
+    if let Some(words) = &entry.refusal {
         return match run(&[&store], &found, &options) {
             Ok(summary) => Err(format!("converted: {summary:?}").into()),
-            Err(error) if error.to_string().contains(words) && error.path().is_some() => Ok(()),
+            Err(error) if error.to_string().contains(&**words) && error.path().is_some() => Ok(()),
             Err(error) => Err(format!("{words:?} not in {error}").into()),
         };
     }
-    let summaries = [run(&[&folder.join(&entry[0])], &expected, &options)?, run(&[&store], &found, &options)?];
+    let summaries = [run(&[&folder.join(&entry.h5ad)], &expected, &options)?, run(&[&store], &found, &options)?];
     // That categories are ordered: of cells it is told, of genes it is kept.
     if !summaries.iter().all(|summary| summary.notes.iter().any(|note| note.contains("their order is: \"level\""))) {
         return Err(format!("{summaries:?}").into());
+    }
+    let told: Vec<_> = summaries[1].notes.iter().filter(|note| note.starts_with("X: ")).collect();
+    match (&entry.note, &told[..]) {
+        (None, []) => {}
+        (Some(words), [told]) if told.contains(&**words) => {}
+        (note, _) => return Err(format!("{note:?} expected: {told:?}").into()),
     }
     let var = Dataset::open(&found)?.var()?.ok_or("a table of genes")?;
     let pandas: Value = serde_json::from_str(&var.schema().metadata()["pandas"])?;

@@ -1,6 +1,7 @@
 """Makes one AnnData as h5ad and as zarr stores of many kinds in the folder argv[1].
 
-Prints a list of [h5ad, store, slot]: they hold the same; and with a fourth part what the refusal of the store must say.
+Prints a list of [h5ad, store, slot, refusal, note]: they hold the same; or the refusal of the store must say that; and
+a note on chunks without a file must say that, or be missing.
 """
 import json, os, sys, warnings
 import anndata, numcodecs, numpy as np, pandas as pd, scipy.sparse as sp, zarr
@@ -67,7 +68,7 @@ default("layered", layered, 2, "layers/counts")
 default("layered", layered, 3, "layers/counts")
 
 
-def recoded(source, name, version, of, chunk=None, refused=None, big_endian=False):
+def recoded(source, name, version, of, chunk=None, refused=None, big_endian=False, note=None):
     """A store whose arrays are those of another one, each with the options that `of` gives for its shape and type."""
     old = zarr.open_group(path(source), mode="r")
     new = zarr.open_group(path(name), mode="w", zarr_format=version)
@@ -91,7 +92,7 @@ def recoded(source, name, version, of, chunk=None, refused=None, big_endian=Fals
                 array.attrs.update(dict(node.attrs))
 
     copy(old, new)
-    entries.append([source.split("-")[0] + ".h5ad", name, "X"] + ([refused] if refused else []))
+    entries.append([source.split("-")[0] + ".h5ad", name, "X", refused, note])
 
 
 both = [f"{kind}-3.zarr" for kind in ("csr", "dense")]
@@ -114,17 +115,23 @@ for source in both:
     recoded(source, f"{kind}-order.zarr", 2, lambda *_: {"order": "F"}, chunk=31)
     turned = lambda chunks, text: {"filters": [zarr.codecs.TransposeCodec(order=(1, 0))]} if len(chunks) == 2 else {}
     recoded(source, f"{kind}-turned.zarr", 3, turned, chunk=29)
-refusals = {"blosclz": numcodecs.Blosc(cname="blosclz", clevel=9), "bz2": numcodecs.BZ2()}
-for name, codec in refusals.items():
-    recoded("csr-3.zarr", f"{name}.zarr", 2, lambda *_: {"compressors": codec}, refused=name)
+rewrite = "is not supported; write the store again with AnnData.write_zarr"
+refusals = {
+    "blosclz, Blosc's own,": (2, numcodecs.Blosc(cname="blosclz", clevel=9)),
+    "blosclz, Blosc's own, ": (3, zarr.codecs.BloscCodec(cname="blosclz", clevel=9)),
+    '"bz2"': (2, numcodecs.BZ2()),
+}
+for name, (version, codec) in refusals.items():
+    of = lambda *_: {"compressors": codec}
+    recoded("csr-3.zarr", f"{name.strip()}-{version}.zarr", version, of, refused=f"{name.strip()} {rewrite}")
 
 
-def damaged(name, source, change, refused):
+def damaged(name, source, change, refused, note=None):
     import shutil
 
     shutil.copytree(path(source), path(name))
     change(path(name))
-    entries.append(["csr.h5ad", name, "X", refused])
+    entries.append([source.split("-")[0] + ".h5ad", name, "X", refused, note])
 
 
 def cut(root):
@@ -154,6 +161,64 @@ for version, chunk in ((3, "c/0"), (2, "0")):
     for array in ("X/data", "X/indices", "X/indptr", "obs/barcode"):
         name = f"without-{array.replace('/', '-')}-{version}.zarr"
         damaged(name, f"csr-{version}.zarr", without(f"{array}/{chunk}"), array)
+
+
+# Chunks that zarr's writers leave out as they hold zeros alone, and the same of stores that lost them.
+def plain(*_):
+    return {"compressors": None}
+
+
+def sharded(chunks, text):
+    return {"shards": tuple(3 * n for n in chunks)}
+
+
+def missing(name, array, expected):
+    """How many files of chunks of one dimension zarr left out, which must be as many as the test means."""
+    root = os.path.join(path(name), array)
+    node = zarr.open_array(root, mode="r")
+    size = (node.shards or node.chunks)[0]
+    files = {f for f in os.listdir(os.path.join(root, "c") if node.metadata.zarr_format == 3 else root) if f.isdigit()}
+    assert -(-node.shape[0] // size) - len(files) == expected, (name, array, files)
+
+
+few = counts().tolil()
+few[:70] = 0
+few[:70, 0] = np.arange(1, 71).reshape(-1, 1)  # one entry each, of the first gene
+gaps = {"few": few.tocsr()}
+empty = counts().toarray()
+empty[20:60, :] = 0
+gaps["empty"] = empty
+for name, x in gaps.items():
+    adata = made(x)
+    adata.write_h5ad(path(f"{name}.h5ad"))
+    default(name, adata, 3)
+one = "X: the file of a chunk is absent, which means that all its "
+for version in (2, 3):
+    words = "X: the files of 3 chunks are absent, which means that all their entries are of the first gene; if that"
+    recoded("few-3.zarr", f"few-{version}-20.zarr", version, plain, chunk=20, note=words)
+    missing(f"few-{version}-20.zarr", "X/indices", 3)
+    first = "0" if version == 2 else "c/0"
+    for array in ("indptr", "data"):
+        name = f"few-{version}-without-{array}.zarr"
+        damaged(name, f"few-{version}-20.zarr", without(f"X/{array}/{first}"), f"X/{array}: the file of a chunk is not")
+    for array, chunk in (("indices", 5), ("indptr", 1), ("data", 5)):
+        chunk = str(chunk) if version == 2 else f"c/{chunk}"
+        recoded("csr-3.zarr", f"csr-{version}-{array}-20.zarr", version, plain, chunk=20)
+        name = f"csr-{version}-without-{array}.zarr"
+        words = f"X/{array}: the file of a chunk is not there; copy the store again"
+        damaged(name, f"csr-{version}-{array}-20.zarr", without(f"X/{array}/{chunk}"), words)
+        recoded("csc-3.zarr", f"csc-{version}-{array}-20.zarr", version, plain, chunk=20)
+        damaged(name.replace("csr", "csc"), f"csc-{version}-{array}-20.zarr", without(f"X/{array}/{chunk}"), words)
+# A shard that lists no chunk is told; chunks that a shard does not list are zeros, for it was copied with its list.
+recoded("few-3.zarr", "few-shards.zarr", 3, sharded, chunk=20, note=one + "entries are of the first gene")
+missing("few-shards.zarr", "X/indices", 1)
+recoded("few-3.zarr", "few-shard.zarr", 3, sharded, chunk=40)
+missing("few-shard.zarr", "X/indices", 0)
+damaged("without-shard.zarr", "csr-shards.zarr", without("X/indices/c/2"), "X/indices: the file of a chunk is not there")
+damaged("without-first-shard.zarr", "csr-shards.zarr", without("X/indptr/c/0"), "X/indptr: the file of a chunk is not")
+recoded("empty-3.zarr", "empty-20.zarr", 3, plain, chunk=20, note="X: the files of 8 chunks are absent, which means")
+recoded("empty-3.zarr", "empty-shards.zarr", 3, sharded, chunk=10, note="X: the files of 3 chunks are absent, which means that all their values are the fill value")
+recoded("empty-3.zarr", "empty-shard.zarr", 3, sharded, chunk=20)
 damaged("cut.zarr", "csr-3.zarr", cut, "X/data")
 damaged("garbled.zarr", "csr-3.zarr", garbled, "zarr.json")
 damaged("outside.zarr", "csr-3.zarr", outside, "no column")

@@ -5,6 +5,8 @@
 mod batches;
 mod collection;
 mod cost;
+#[cfg(all(feature = "encode", feature = "obs"))]
+mod dictionary;
 mod genes;
 mod manifest;
 mod names;

@@ -8,13 +8,17 @@ use std::sync::Arc;
 #[cfg(feature = "encode")]
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_schema::Schema;
+use arrow_schema::{DataType, Field, Schema};
 #[cfg(feature = "encode")]
-use arrow_schema::{DataType, Field};
+use parquet::arrow::arrow_writer::{ArrowWriter, compute_leaves};
+#[cfg(feature = "encode")]
+use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 #[cfg(feature = "encode")]
 use serde_json::json;
 
+#[cfg(feature = "encode")]
+use super::dictionary;
 use super::obs::parquet_file::ParquetFile;
 use super::obs::values::{self, getter};
 use super::{Dataset, VAR_TABLE, VarNames};
@@ -52,9 +56,25 @@ pub(super) fn read(object: &mut dyn Object, n_genes: u32, limits: &Limits) -> Re
     if let Some(text) = file.key_value(PANDAS) {
         metadata.insert(PANDAS.to_owned(), text.to_owned());
     }
+    let pandas = metadata.get(PANDAS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
     let schema = Schema::new_with_metadata(table.schema().fields().clone(), metadata);
-    RecordBatch::try_new(Arc::new(schema), table.columns().to_vec())
+    let column = |(field, array): (&Arc<Field>, &ArrayRef)| {
+        // The reader makes an empty text of a dictionary of nothing; the metadata knows better.
+        let none = matches!(array.data_type(), DataType::Dictionary(..)) && array.null_count() == array.len();
+        if none && categories(&pandas, field.name()) == Some(0) {
+            return arrow_array::new_null_array(array.data_type(), array.len());
+        }
+        array.clone()
+    };
+    let columns = schema.fields().iter().zip(table.columns()).map(column).collect();
+    RecordBatch::try_new(Arc::new(schema), columns)
         .map_err(|error| Error::new(ErrorKind::WrongType, PART).caused_by(error))
+}
+
+/// How many categories a column has, as the metadata of pandas says it.
+fn categories(pandas: &Value, name: &str) -> Option<u64> {
+    let mut columns = pandas["columns"].as_array()?.iter();
+    columns.find(|column| column["field_name"] == name)?["metadata"]["num_categories"].as_u64()
 }
 
 /// The number of the column that pandas takes for the index of a table of genes; `None` where the table does not say,
@@ -125,7 +145,8 @@ pub(super) fn disagreement<'a>(
         return None;
     }
     let row = (0..table.num_rows()).find(|&row| text(row) != name(row))?;
-    let why = format!("the index has {:?} where var_names.txt has {:?}", text(row), name(row));
+    let [found, expected] = [text(row), name(row)].map(Option::unwrap_or_default);
+    let why = format!("the index has {found:?} where var_names.txt has {expected:?}");
     Some(Error::new(ErrorKind::WrongType, PART).index(row as u64).caused_by(why))
 }
 
@@ -150,6 +171,7 @@ pub(super) fn to_bytes(table: &RecordBatch, n_genes: u32) -> Result<Vec<u8>, Err
         return Err(Error::new(ErrorKind::Missing, part).caused_by("the index is its first column"));
     }
     check_columns(table, part)?;
+    let table = &plain(table).map_err(|error| Error::new(ErrorKind::WrongType, part).caused_by(error))?;
     let schema = table.schema();
     let mut metadata = schema.metadata().clone();
     let name = metadata.remove(INDEX_NAME);
@@ -158,16 +180,61 @@ pub(super) fn to_bytes(table: &RecordBatch, n_genes: u32) -> Result<Vec<u8>, Err
     metadata.insert(PANDAS.to_owned(), pandas.clone());
     let schema = Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata));
     let mut bytes = Vec::new();
-    let written =
-        RecordBatch::try_new(schema.clone(), table.columns().to_vec()).map_err(Into::into).and_then(|table| {
-            let properties =
-                properties(Some(pandas)).map_err(|error| parquet::errors::ParquetError::External(error.into()))?;
-            let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, schema, Some(properties))?;
-            writer.write(&table)?;
-            writer.close()
-        });
+    let written = RecordBatch::try_new(schema, table.columns().to_vec()).map_err(Into::into).and_then(|table| {
+        let properties =
+            properties(Some(pandas)).map_err(|error| parquet::errors::ParquetError::External(error.into()))?;
+        write_table(&mut bytes, &table, properties)
+    });
     written.map_err(|error| write_error(error).in_part(part))?;
     Ok(bytes)
+}
+
+/// The table with categories that are no text as plain values, which is all that readers of Arrow make of them in Parquet
+/// (or less: of booleans some make nothing).
+#[cfg(feature = "encode")]
+fn plain(table: &RecordBatch) -> Result<RecordBatch, arrow_schema::ArrowError> {
+    let column = |(field, array): (&Arc<Field>, &ArrayRef)| match array.as_any_dictionary_opt() {
+        Some(column) if dictionary::of_text(array).is_none() => {
+            let values = arrow_select::take::take(column.values(), column.keys(), None)?;
+            let field = field.as_ref().clone().with_data_type(values.data_type().clone()).with_dict_is_ordered(false);
+            Ok((Arc::new(field), values))
+        }
+        _ => Ok((field.clone(), array.clone())),
+    };
+    let schema = table.schema();
+    let columns = schema.fields().iter().zip(table.columns()).map(column);
+    let (fields, columns): (Vec<_>, Vec<_>) =
+        columns.collect::<Result<Vec<_>, arrow_schema::ArrowError>>()?.into_iter().unzip();
+    RecordBatch::try_new(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())), columns)
+}
+
+/// Writes a table as one row group. Categories that are text keep their order, and those that no gene has are kept.
+#[cfg(feature = "encode")]
+fn write_table(
+    bytes: &mut Vec<u8>,
+    table: &RecordBatch,
+    properties: WriterProperties,
+) -> Result<(), parquet::errors::ParquetError> {
+    let writer = ArrowWriter::try_new(bytes, table.schema(), Some(properties))?;
+    let (mut file, factory) = writer.into_serialized_writer()?;
+    let descriptions = file.schema_descr().columns().to_vec();
+    let mut leaves = factory.create_column_writers(0)?.into_iter().zip(&descriptions);
+    let mut group = file.next_row_group()?;
+    for (field, array) in table.schema_ref().fields().iter().zip(table.columns()) {
+        if let Some(column) = dictionary::of_text(array) {
+            if let Some((_, description)) = leaves.next() {
+                let (pages, close) = dictionary::chunk(column, description)?;
+                group.append_column(&pages, close)?;
+            }
+            continue;
+        }
+        for (leaf, (mut writer, _)) in compute_leaves(field, array)?.iter().zip(&mut leaves) {
+            writer.write(leaf)?;
+            writer.close()?.append_to_row_group(&mut group)?;
+        }
+    }
+    group.close()?;
+    file.close().map(drop)
 }
 
 /// What pandas needs to restore its table: the first column is the index.

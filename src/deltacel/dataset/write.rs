@@ -85,6 +85,9 @@ impl WriterBuilder {
     /// The table of genes, a row for each, in output order. Its first column is the index; the metadata of its schema
     /// may have the name of the index under [`INDEX_NAME`](super::INDEX_NAME), or pandas' own under `pandas`, which is
     /// then kept as it is. An index of text must be the same as the names of the genes, if those are given, too.
+    ///
+    /// Dictionaries of text keep their values, in their order, those that no gene has among them, and whether they are
+    /// ordered; a value that is there twice becomes one. Dictionaries of other values are written as the values.
     #[cfg(feature = "obs")]
     pub fn var(mut self, table: RecordBatch) -> WriterBuilder {
         self.var = Some(table);

@@ -317,20 +317,20 @@ fn encode(column: &ObsColumn, codes: &mut Codes, array: &ArrayRef) -> Result<Arr
     let wrong = || Error::new(ErrorKind::WrongType, Part::Object);
     let (get, rows) = (getter(array).ok_or_else(wrong)?, array.len());
     Ok(match column.arrow_type {
-        ObsType::Int8 => integers::<Int8Type>(&get, rows)?,
-        ObsType::Int16 => integers::<Int16Type>(&get, rows)?,
-        ObsType::Int32 => integers::<Int32Type>(&get, rows)?,
-        ObsType::Int64 => integers::<Int64Type>(&get, rows)?,
-        ObsType::UInt8 => integers::<UInt8Type>(&get, rows)?,
-        ObsType::UInt16 => integers::<UInt16Type>(&get, rows)?,
-        ObsType::UInt32 => integers::<UInt32Type>(&get, rows)?,
-        ObsType::UInt64 => integers::<UInt64Type>(&get, rows)?,
+        ObsType::Int8 => integers::<Int8Type>(&get, rows, column)?,
+        ObsType::Int16 => integers::<Int16Type>(&get, rows, column)?,
+        ObsType::Int32 => integers::<Int32Type>(&get, rows, column)?,
+        ObsType::Int64 => integers::<Int64Type>(&get, rows, column)?,
+        ObsType::UInt8 => integers::<UInt8Type>(&get, rows, column)?,
+        ObsType::UInt16 => integers::<UInt16Type>(&get, rows, column)?,
+        ObsType::UInt32 => integers::<UInt32Type>(&get, rows, column)?,
+        ObsType::UInt64 => integers::<UInt64Type>(&get, rows, column)?,
         ObsType::HalfFloat => {
-            numbers::<Float16Type>(&get, rows, 11, <Float16Type as ArrowPrimitiveType>::Native::from_f64)?
+            numbers::<Float16Type>(&get, rows, column, 11, <Float16Type as ArrowPrimitiveType>::Native::from_f64)?
         }
         #[allow(clippy::cast_possible_truncation)] // what is not exact was refused
-        ObsType::Float => numbers::<Float32Type>(&get, rows, 24, |value| value as f32)?,
-        ObsType::Double => numbers::<Float64Type>(&get, rows, 53, |value| value)?,
+        ObsType::Float => numbers::<Float32Type>(&get, rows, column, 24, |value| value as f32)?,
+        ObsType::Double => numbers::<Float64Type>(&get, rows, column, 53, |value| value)?,
         ObsType::Bool => {
             let value = |row: usize| match get(row) {
                 Value::Bool(value) => Ok(Some(value)),
@@ -376,11 +376,16 @@ impl Codes {
     }
 }
 
-fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(get: &Getter<'_>, rows: usize) -> Result<ArrayRef, Error> {
+fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(
+    get: &Getter<'_>,
+    rows: usize,
+    column: &ObsColumn,
+) -> Result<ArrayRef, Error> {
     let value = |row: usize| match get(row) {
         Value::Null => Ok(None),
         Value::Int(value) => {
-            T::Native::try_from(value).map(Some).map_err(|_| inexact(value, row, i64::MIN.into(), i64::MAX.into()))
+            let fault = |_| inexact(column, value, row, i64::MIN.into(), i64::MAX.into());
+            T::Native::try_from(value).map(Some).map_err(fault)
         }
         _ => Err(Error::new(ErrorKind::WrongType, Part::Object).index(row as u64)),
     };
@@ -391,6 +396,7 @@ fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(get: &Getter<'_>, rows
 fn numbers<T: ArrowPrimitiveType>(
     get: &Getter<'_>,
     rows: usize,
+    column: &ObsColumn,
     bits: u32,
     convert: impl Fn(f64) -> T::Native,
 ) -> Result<ArrayRef, Error> {
@@ -398,13 +404,18 @@ fn numbers<T: ArrowPrimitiveType>(
         Value::Null => Ok(None),
         Value::Float(value) => Ok(Some(convert(value))), // of this type or a narrower one
         Value::Int(value) if value.unsigned_abs() <= 1 << bits => Ok(Some(convert(value as f64))),
-        Value::Int(value) => Err(inexact(value, row, -1 << bits, 1 << bits)),
+        Value::Int(value) => Err(inexact(column, value, row, -1 << bits, 1 << bits)),
         _ => Err(Error::new(ErrorKind::WrongType, Part::Object).index(row as u64)),
     };
     Ok(Arc::new((0..rows).map(value).collect::<Result<PrimitiveArray<T>, Error>>()?))
 }
 
-fn inexact(found: i128, row: usize, min: i128, max: i128) -> Error {
-    let kind = ErrorKind::OutOfRange { found, min, max };
-    Error::new(kind, Part::Object).index(row as u64).caused_by("the column's type over all inputs does not hold it")
+/// A number of one input that the type for those of all inputs does not hold.
+fn inexact(column: &ObsColumn, found: i128, row: usize, min: i128, max: i128) -> Error {
+    let (name, stored) = (&column.name, column.arrow_type.name());
+    let why = format!(
+        "column {name:?} is of type {stored} over all inputs, which does not hold it exactly; make the column text in all \
+         inputs, or take it out of one"
+    );
+    Error::new(ErrorKind::OutOfRange { found, min, max }, Part::Object).index(row as u64).caused_by(why)
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchReader};
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use bytes::{Buf, Bytes};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
@@ -49,8 +49,12 @@ impl ParquetFile {
         }
         let in_tail = tail.len() - 8 - footer.metadata_length();
         let metadata = guarded(|| {
-            let metadata = ParquetMetaDataReader::decode_metadata(&tail[in_tail..tail.len() - 8])?;
-            ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
+            let metadata = Arc::new(ParquetMetaDataReader::decode_metadata(&tail[in_tail..tail.len() - 8])?);
+            let found = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())?;
+            match plain(found.schema()) {
+                None => Ok(found),
+                Some(schema) => ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(schema)),
+            }
         });
         Ok(ParquetFile { size, metadata: metadata.map_err(|error| error.at(footer_start))? })
     }
@@ -159,6 +163,26 @@ impl ParquetFile {
             Err(batches) => Ok(arrow_select::concat::concat_batches(&schema, &batches)?),
         })
     }
+}
+
+/// The schema with plain columns in place of dictionaries of anything but text, if it has one: pandas writes booleans so,
+/// and this reader has them as values alone.
+fn plain(schema: &SchemaRef) -> Option<SchemaRef> {
+    let values = |field: &Field| match field.data_type() {
+        DataType::Dictionary(_, values)
+            if !matches!(**values, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) =>
+        {
+            Some((**values).clone())
+        }
+        _ => None,
+    };
+    schema.fields().iter().find_map(|field| values(field))?;
+    let column = |field: &Arc<Field>| match values(field) {
+        Some(values) => Arc::new(field.as_ref().clone().with_data_type(values)),
+        None => field.clone(),
+    };
+    let fields: Vec<_> = schema.fields().iter().map(column).collect();
+    Some(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
 /// Passes a column chunk whose pages can be unpacked in the memory that is allowed.

@@ -24,7 +24,7 @@ use crate::error::{Error, ErrorKind, Limit, Part, Unsupported};
 use crate::limits::Limits;
 
 /// Its level is that of pandas; higher ones gain little on codes and short text.
-const ZSTD_LEVEL: i32 = 3;
+pub(in crate::deltacel::dataset) const ZSTD_LEVEL: i32 = 3;
 
 /// Writes the shards of a table of cells, tile by tile.
 pub(in crate::deltacel::dataset) struct ObsWriter {
