@@ -1,5 +1,5 @@
 //! What is written here, read by a reader in Python that shares nothing with the engine: `tests/python/dataset.py`
-//! follows the format's text with numpy, zstandard and pyarrow alone.
+//! follows the format's text with numpy, zstandard and pyarrow alone. And Parquet files that pyarrow writes, read here.
 //!
 //! Without Python and these libraries there is one test: ignored, or failing where `TILEKERN_REQUIRE_PYTHON` is set.
 
@@ -32,6 +32,11 @@ fn main() {
         }
     } else {
         trials.push(missing("numpy, zstandard and pyarrow"));
+    }
+    if libraries("pyarrow") {
+        trials.push(Trial::test("Parquet files of pyarrow", parquet_files));
+    } else {
+        trials.push(missing("pyarrow"));
     }
     if libraries("numpy, zstandard, pyarrow, pandas, scipy, anndata") {
         trials.push(Trial::test("an h5ad file of anndata", through_anndata));
@@ -80,6 +85,13 @@ fn through_anndata() -> Result<(), Failed> {
     let folder = tempdir()?;
     let told = script("through_anndata.py", [env!("CARGO_BIN_EXE_tilekern").as_ref(), folder.path().as_os_str()])?;
     if told == "ok\n" { Ok(()) } else { Err(told.into()) }
+}
+
+/// Every encoding, type, page version and codec that pyarrow writes is read to what went in.
+fn parquet_files() -> Result<(), Failed> {
+    let folder = tempdir()?;
+    let told = script("parquet_files.py", [env!("CARGO_BIN_EXE_tilekern").as_ref(), folder.path().as_os_str()])?;
+    if told.starts_with("ok ") { Ok(()) } else { Err(told.into()) }
 }
 
 /// What a script prints.
