@@ -19,6 +19,9 @@
 //! # Ok::<(), tilekern::Error>(())
 //! ```
 
+#[cfg(target_endian = "big")]
+compile_error!("values of Parquet are little-endian and are used as they are: the feature `parquet` is not for big-endian hosts");
+
 mod byte_arrays;
 mod decoder;
 pub mod encoding;
