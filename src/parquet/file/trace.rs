@@ -110,14 +110,17 @@ impl<'a> ColumnReader<'a, '_> {
     fn trace_dictionary(&mut self, page: &RawPage<'a>, trace: &mut PageTrace) -> Result<(), Error> {
         let (column, options) = (self.column, self.options);
         let Buffers { unpacker, dictionary_body, .. } = &mut *self.buffers;
-        let (body, unpacked) = dictionary_bytes(page, column.codec, unpacker, dictionary_body, &options)?;
-        let (start, end) = (body.offset(), body.end());
-        trace.origin = if unpacked { Origin::Body } else { Origin::File };
-        let mut steps = Trace::default();
-        let detail = format_args!("{} values", trace.info.num_values);
-        Steps::new(&mut steps, "", &options.limits).step("entries", start..end, detail, 0)?;
-        trace.steps = steps.steps;
+        let body = dictionary_bytes(page, column.codec, unpacker, dictionary_body, &options);
+        let body = body.map(|(body, unpacked)| (body.offset()..body.end(), unpacked));
+        if let Ok((span, unpacked)) = &body {
+            trace.origin = if *unpacked { Origin::Body } else { Origin::File };
+            let mut steps = Trace::default();
+            steps.step("entries", span.clone(), format_args!("{} values", trace.info.num_values));
+            trace.steps = steps.steps;
+        }
+        // Tells the fault, if there is one, in the words of a plain read.
         self.read_other(page)?;
+        let start = body?.0.start;
         let dictionary = &self.buffers.dictionary;
         trace.spans = ValueSpans::entries(dictionary, column.physical_type, start, &options.limits)?;
         self.entries = Entries { spans: trace.spans.main(), origin: Some(trace.origin) };
