@@ -253,7 +253,12 @@ impl<'a> Hybrid<'a> {
     }
 }
 
-/// Appends a sequence of runs: eight and more of a number are repeated, the others packed.
+/// Values of a packed run that [`encode`] appends at most: as many as a header of one byte can state.
+#[cfg(feature = "encode")]
+const PACKED: usize = 63 * 8;
+
+/// Appends a sequence of runs: eight and more of a number are repeated, the others packed, 504 at most in a run, as
+/// writers do.
 ///
 /// # Panics
 /// If a number has more bits than `width`, or `width` is above 32.
@@ -272,7 +277,7 @@ pub fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
         }
         // Eights, up to one that starts a run worth repeating.
         let mut end = at;
-        while end < values.len() && same(end) < 8 {
+        while end < values.len() && end - at < PACKED && same(end) < 8 {
             end += 8;
         }
         let groups = (end - at) / 8;
