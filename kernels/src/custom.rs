@@ -86,7 +86,7 @@ macro_rules! setters {
 }
 
 setters! {
-    words: (&[u8], usize, &mut [u8]);
+    words: (&[u8], usize, usize, &mut [u8]);
     gaps: (&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen;
     counts_i32: (&[u8], &[u8], &mut [i32], Store) -> CountsSeen;
     counts_f32: (&[u8], &[u8], &mut [f32], Store) -> CountsSeen;

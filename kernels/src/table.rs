@@ -81,7 +81,7 @@ pub(crate) type Prefixed = unsafe fn(&[u8], &[u32], &[u32], &[u8], &mut [u8]) ->
 pub(crate) struct Ops {
     pub(crate) name: &'static str,
     pub(crate) level: Level,
-    pub(crate) words: unsafe fn(&[u8], usize, &mut [u8]),
+    pub(crate) words: unsafe fn(&[u8], usize, usize, &mut [u8]),
     pub(crate) gaps: Gaps,
     pub(crate) counts_i32: Counts<i32>,
     pub(crate) counts_f32: Counts<f32>,
@@ -357,11 +357,25 @@ impl Kernels {
     /// # Panics
     /// If `k` is 0, the lengths differ, or they are no multiple of `k`.
     pub fn words(self, planes: &[u8], k: usize, out: &mut [u8]) {
-        assert!(k > 0 && planes.len() == out.len() && out.len().is_multiple_of(k), "words: lengths");
+        assert!(k > 0 && planes.len() == out.len(), "words: lengths");
+        self.words_apart(planes, out.len() / k, k, out);
+    }
+
+    /// Parts of longer planes, the next of which starts `stride` bytes later: `out[i * k + p] = planes[p * stride + i]`.
+    ///
+    /// **Shapes**: `out` holds `k * n` bytes, where `n` is `stride` at most; `planes` at least `(k - 1) * stride + n`.
+    ///
+    /// # Panics
+    /// If `k` is 0, or the lengths are others.
+    pub fn words_apart(self, planes: &[u8], stride: usize, k: usize, out: &mut [u8]) {
+        assert!(k > 0 && out.len().is_multiple_of(k), "words: lengths");
+        let n = out.len() / k;
+        let needed = (k - 1).checked_mul(stride).and_then(|before| before.checked_add(n));
+        assert!(n <= stride && needed.is_some_and(|needed| needed <= planes.len()), "words: lengths");
         // SAFETY: a row needs no more CPU features than its level, and `at` hands a row out only where the level's
         // token proves them. What a user puts on top of such a row are safe functions, or the user has vouched for
         // them for slices of the lengths just checked.
-        unsafe { (self.ops.words)(planes, k, out) }
+        unsafe { (self.ops.words)(planes, stride, k, out) }
     }
 
     /// Byte planes of gaps to indices: in each cell the running sum of its 16-bit gaps, from its first gap on.

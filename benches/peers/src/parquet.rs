@@ -1,8 +1,8 @@
 //! Value sections of Parquet pages, one thread: tilekern's decoders beside those of the `parquet` crate, on the same bytes.
 //!
 //! A column is decoded as a reader does it: page by page, [`BATCH`] values at a time, into memory that is reused and, with
-//! that many values, stays in the second-level cache on both sides. That is the batch that readers of Arrow data use most;
-//! batches of 1,024 to 20,000 (a whole page) give the same ratios.
+//! that many values, stays in the second-level cache on both sides. It is the batch of most engines on Arrow data. Batches
+//! end with pages.
 //!
 //! The peer's decoders are those that its own readers stand on (`parquet::encodings::decoding`). Values of any length it
 //! can give in three ways, all of which are timed; what counts is the quickest that writes the values' bytes or, where it
@@ -35,14 +35,21 @@ use tilekern::simulate::columns::{Batch, CASES, Column, Reader};
 use crate::turns::{median, ratio, take_turns};
 
 pub const HELP: &str = "
-  parquet [--values N]
-             value sections of Parquet pages (10,000,000 values of each case), beside the parquet crate's decoders
+  parquet    value sections of Parquet pages, beside the parquet crate's decoders
+             --values N        values of each case [default: 10000000]
+             --batch N         values decoded at a time [default: 8192]
+             CASE...           these cases alone
 ";
 
 const PEER: &str = "parquet 60.1.0";
 
-/// Values that are decoded at a time.
+/// Values that are decoded at a time, if not told otherwise.
 const BATCH: usize = 8_192;
+
+/// Values of a column at most: as many more as are asked for are the same pages, decoded again. They do not fit the
+/// first two levels of caches, nor do branches learn them, but they come from the third, as pages do that were just
+/// read and decompressed. From main memory, copying them would take longer than decoding them.
+const DISTINCT: usize = 500_000;
 const ROUNDS: usize = 15;
 
 /// A kernel level on a case, beside the quickest of the peer's decoders.
@@ -94,14 +101,14 @@ pub fn print(rows: &[Row]) {
 
 /// All cases, or those that are named.
 pub fn run(arguments: &[String]) -> std::result::Result<Vec<Row>, String> {
-    let mut values = 10_000_000;
-    let mut cases = Vec::new();
+    let (mut values, mut batch, mut cases) = (10_000_000, BATCH, Vec::new());
     let mut arguments = arguments.iter().skip(1).filter(|argument| *argument != "--json");
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            "--values" => {
+            "--values" | "--batch" => {
                 let number = arguments.next().and_then(|n| n.parse().ok()).filter(|&n| n > 0);
-                values = number.ok_or("--values needs a number above 0")?;
+                let number = number.ok_or(format!("{argument} needs a number above 0"))?;
+                *(if argument == "--values" { &mut values } else { &mut batch }) = number;
             }
             case => cases.push(CASES.into_iter().find(|name| *name == case).ok_or(format!("no case {case:?}"))?),
         }
@@ -109,25 +116,27 @@ pub fn run(arguments: &[String]) -> std::result::Result<Vec<Row>, String> {
     if cases.is_empty() {
         cases = CASES.to_vec();
     }
-    Ok(cases.into_iter().flat_map(|case| run_case(case, values)).collect())
+    Ok(cases.into_iter().flat_map(|case| run_case(case, values, batch)).collect())
 }
 
-fn run_case(case: &'static str, values: usize) -> Vec<Row> {
-    let column = Column::new(case, values, 0).expect("a case");
+fn run_case(case: &'static str, values: usize, batch: usize) -> Vec<Row> {
+    let (distinct, repeat) = (values.min(DISTINCT), values.div_ceil(DISTINCT));
+    let values = distinct * repeat;
+    let column = Column::new(case, distinct, 0).expect("a case");
     let kernels: Vec<Kernels> = Kernels::available().collect();
     let mut readers: Vec<_> =
-        kernels.iter().map(|&kernels| Reader::new(Options::with_kernels(kernels), BATCH)).collect();
+        kernels.iter().map(|&kernels| Reader::new(Options::with_kernels(kernels), batch)).collect();
     let mut batches: Vec<_> = readers.iter_mut().map(|reader| batches(&column, reader)).collect();
     let (sizes, digests) = batches.pop().expect("a level");
     assert!(batches.iter().all(|(_, other)| *other == digests), "levels give other values");
-    let mut peers = peers(&column);
+    let mut peers = peers(&column, batch);
     for (name, peer) in &mut peers {
         assert_same(name, &mut **peer, &digests);
     }
     let most = sizes.iter().copied().max().unwrap_or(0);
     let (from, mut to) = (vec![1u8; most], vec![0u8; most]);
     let mut copy = || {
-        for &size in &sizes {
+        for &size in std::iter::repeat_n(&sizes, repeat).flatten() {
             black_box(&mut to)[..size].copy_from_slice(black_box(&from[..size]));
         }
     };
@@ -136,13 +145,23 @@ fn run_case(case: &'static str, values: usize) -> Vec<Row> {
         .iter_mut()
         .map(|reader| {
             move || {
-                let read = reader.read(column, |batch| _ = black_box(batch));
-                read.expect("a sound column");
+                for _ in 0..repeat {
+                    let read = reader.read(column, |batch| _ = black_box(batch));
+                    read.expect("a sound column");
+                }
             }
         })
         .collect();
-    let mut others: Vec<_> =
-        peers.iter_mut().map(|(_, peer)| move || peer.read(&mut |values| _ = black_box(values))).collect();
+    let mut others: Vec<_> = peers
+        .iter_mut()
+        .map(|(_, peer)| {
+            move || {
+                for _ in 0..repeat {
+                    peer.read(&mut |values| _ = black_box(values));
+                }
+            }
+        })
+        .collect();
 
     let mut runs: Vec<&mut dyn FnMut()> = vec![&mut copy];
     runs.extend(levels.iter_mut().map(|run| run as _));
@@ -153,7 +172,7 @@ fn run_case(case: &'static str, values: usize) -> Vec<Row> {
     let speed = |times: &[f64]| values as f64 / 1e6 / median(times.iter().copied());
     let names = peers.iter().map(|(name, _)| name);
     let (peer, best) = names.zip(others).max_by(|a, b| speed(a.1).total_cmp(&speed(b.1))).expect("a peer");
-    let bytes: usize = sizes.iter().sum();
+    let bytes = repeat * sizes.iter().sum::<usize>();
     let rows = kernels.iter().zip(levels).map(|(kernels, times)| Row {
         case,
         kernel: kernels.name(),
@@ -236,38 +255,38 @@ trait Peer {
 }
 
 /// What the peer offers for a column.
-fn peers(column: &Column) -> Vec<(&'static str, Box<dyn Peer>)> {
+fn peers(column: &Column, batch: usize) -> Vec<(&'static str, Box<dyn Peer>)> {
     let pages: Arc<[(Bytes, usize)]> =
         column.pages.iter().map(|page| (Bytes::from(page.bytes.clone()), page.values)).collect();
     let dictionary = column.dictionary.as_ref().map(|page| (Bytes::from(page.bytes.clone()), page.values));
     match (column.encoding, column.physical_type) {
         (Encoding::DeltaBinaryPacked, PhysicalType::Int32) => {
-            vec![("DeltaBitPackDecoder", numbers::<Int32Type>(pages, DeltaBitPackDecoder::new()))]
+            vec![("DeltaBitPackDecoder", numbers::<Int32Type>(pages, DeltaBitPackDecoder::new(), batch))]
         }
         (Encoding::DeltaBinaryPacked, _) => {
-            vec![("DeltaBitPackDecoder", numbers::<Int64Type>(pages, DeltaBitPackDecoder::new()))]
+            vec![("DeltaBitPackDecoder", numbers::<Int64Type>(pages, DeltaBitPackDecoder::new(), batch))]
         }
         (Encoding::ByteStreamSplit, PhysicalType::Float) => {
-            vec![("ByteStreamSplitDecoder", numbers::<FloatType>(pages, ByteStreamSplitDecoder::new()))]
+            vec![("ByteStreamSplitDecoder", numbers::<FloatType>(pages, ByteStreamSplitDecoder::new(), batch))]
         }
         (Encoding::ByteStreamSplit, _) => {
-            vec![("ByteStreamSplitDecoder", numbers::<DoubleType>(pages, ByteStreamSplitDecoder::new()))]
+            vec![("ByteStreamSplitDecoder", numbers::<DoubleType>(pages, ByteStreamSplitDecoder::new(), batch))]
         }
-        (Encoding::Plain, _) => vec![("PlainDecoder", numbers::<Int64Type>(pages, PlainDecoder::new(0)))],
+        (Encoding::Plain, _) => vec![("PlainDecoder", numbers::<Int64Type>(pages, PlainDecoder::new(0), batch))],
         (Encoding::RleDictionary, PhysicalType::Int32) => {
             let (bytes, entries) = dictionary.expect("a dictionary");
-            vec![("DictDecoder", numbers::<Int32Type>(pages, with_dictionary(bytes, entries)))]
+            vec![("DictDecoder", numbers::<Int32Type>(pages, with_dictionary(bytes, entries), batch))]
         }
         // Its DictDecoder hands out counted references to the entries, which is slower and writes no bytes.
-        (Encoding::RleDictionary, _) => arrow(pages, dictionary, PeerEncoding::RLE_DICTIONARY),
+        (Encoding::RleDictionary, _) => arrow(pages, dictionary, PeerEncoding::RLE_DICTIONARY, batch),
         (Encoding::DeltaLengthByteArray, _) => {
-            let mut peers = arrow(pages.clone(), None, PeerEncoding::DELTA_LENGTH_BYTE_ARRAY);
-            peers.push(("DeltaLengthByteArrayDecoder", strings(pages, DeltaLengthByteArrayDecoder::new())));
+            let mut peers = arrow(pages.clone(), None, PeerEncoding::DELTA_LENGTH_BYTE_ARRAY, batch);
+            peers.push(("DeltaLengthByteArrayDecoder", strings(pages, DeltaLengthByteArrayDecoder::new(), batch)));
             peers
         }
         _ => {
-            let mut peers = arrow(pages.clone(), None, PeerEncoding::DELTA_BYTE_ARRAY);
-            peers.push(("DeltaByteArrayDecoder", strings(pages, DeltaByteArrayDecoder::new())));
+            let mut peers = arrow(pages.clone(), None, PeerEncoding::DELTA_BYTE_ARRAY, batch);
+            peers.push(("DeltaByteArrayDecoder", strings(pages, DeltaByteArrayDecoder::new(), batch)));
             peers
         }
     }
@@ -289,15 +308,19 @@ struct Values<D, T: DataType> {
     given: fn(&[T::T]) -> Given<'_>,
 }
 
-fn numbers<T: DataType>(pages: Arc<[(Bytes, usize)]>, decoder: impl Decoder<T> + 'static) -> Box<dyn Peer>
+fn numbers<T: DataType>(pages: Arc<[(Bytes, usize)]>, decoder: impl Decoder<T> + 'static, batch: usize) -> Box<dyn Peer>
 where
     T::T: bytemuck::Pod,
 {
-    Box::new(Values { pages, decoder, out: vec![T::T::default(); BATCH], given: fixed })
+    Box::new(Values { pages, decoder, out: vec![T::T::default(); batch], given: fixed })
 }
 
-fn strings(pages: Arc<[(Bytes, usize)]>, decoder: impl Decoder<ByteArrayType> + 'static) -> Box<dyn Peer> {
-    Box::new(Values::<_, ByteArrayType> { pages, decoder, out: vec![ByteArray::default(); BATCH], given: slices })
+fn strings(
+    pages: Arc<[(Bytes, usize)]>,
+    decoder: impl Decoder<ByteArrayType> + 'static,
+    batch: usize,
+) -> Box<dyn Peer> {
+    Box::new(Values::<_, ByteArrayType> { pages, decoder, out: vec![ByteArray::default(); batch], given: slices })
 }
 
 impl<D: Decoder<T>, T: DataType> Peer for Values<D, T> {
@@ -306,7 +329,8 @@ impl<D: Decoder<T>, T: DataType> Peer for Values<D, T> {
             self.decoder.set_data(bytes.clone(), *values).expect("a sound page");
             let mut left = *values;
             while left > 0 {
-                let n = self.decoder.get(&mut self.out[..left.min(BATCH)]).expect("values");
+                let n = left.min(self.out.len());
+                let n = self.decoder.get(&mut self.out[..n]).expect("values");
                 visit((self.given)(&self.out[..n]));
                 left -= n;
             }
@@ -319,11 +343,12 @@ fn arrow(
     pages: Arc<[(Bytes, usize)]>,
     dictionary: Option<(Bytes, usize)>,
     encoding: PeerEncoding,
+    batch: usize,
 ) -> Vec<(&'static str, Box<dyn Peer>)> {
     let message = parse_message_type("message m { required binary c; }").expect("a schema");
     let schema = SchemaDescriptor::new(Arc::new(message));
     let chunk = Chunk { pages, dictionary, encoding, at: 0 };
-    let reader = |views| Arrow { chunk: chunk.clone(), column: schema.column(0), views };
+    let reader = |views| Arrow { chunk: chunk.clone(), column: schema.column(0), views, batch };
     let mut readers: Vec<(_, Box<dyn Peer>)> = vec![("Binary array reader", Box::new(reader(false)))];
     if encoding != PeerEncoding::RLE_DICTIONARY {
         readers.push(("BinaryView array reader", Box::new(reader(true))));
@@ -335,6 +360,7 @@ struct Arrow {
     chunk: Chunk,
     column: ColumnDescPtr,
     views: bool,
+    batch: usize,
 }
 
 impl Peer for Arrow {
@@ -342,15 +368,16 @@ impl Peer for Arrow {
         let chunks = Box::new(Chunks(Some(self.chunk.clone())));
         let column = self.column.clone();
         let mut reader: Box<dyn ArrayReader> = if self.views {
-            make_byte_view_array_reader(chunks, column, Some(ArrowType::BinaryView), BATCH, None).expect("a reader")
+            make_byte_view_array_reader(chunks, column, Some(ArrowType::BinaryView), self.batch, None)
+                .expect("a reader")
         } else {
-            make_byte_array_reader(chunks, column, Some(ArrowType::Binary), BATCH, None).expect("a reader")
+            make_byte_array_reader(chunks, column, Some(ArrowType::Binary), self.batch, None).expect("a reader")
         };
         // Batches end with pages, as those of the other decoders do.
         for (_, values) in self.chunk.pages.iter() {
             let mut left = *values;
             while left > 0 {
-                let array = reader.next_batch(left.min(BATCH)).expect("values");
+                let array = reader.next_batch(left.min(self.batch)).expect("values");
                 left -= array.len();
                 visit(Given::Array(&array));
             }

@@ -171,9 +171,10 @@ pub struct DeltaBinaryPacked<'a, T> {
     /// The value before the next one.
     before: T,
     least: T,
-    /// What is left of the block at hand: widths and bodies from the miniblock at hand on, the values of that which are
-    /// done, and the values left.
+    /// What is left of the block at hand: widths from the miniblock at hand on, the values of that which are done, and the
+    /// values left.
     widths: &'a [u8],
+    /// All bytes from the miniblock at hand on: kernels are quicker where more follows than they need.
     body: &'a [u8],
     at: usize,
     left: usize,
@@ -307,7 +308,7 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
         self.behind -= values;
         // No more than the bytes present can hold, or than the caller asks for.
         let values = usize::try_from(values).unwrap_or(usize::MAX);
-        (self.widths, self.body, self.at, self.left) = (widths, body, 0, values);
+        (self.widths, self.body, self.at, self.left) = (widths, full, 0, values);
         Ok(Some(Block { start, least, widths, body, body_start, values }))
     }
 
@@ -439,7 +440,7 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
         }
         // The caller has decoded that far.
         let found = self.skip(n).and_then(|()| if self.left == 0 { self.next_block().map(|_| ()) } else { Ok(()) });
-        found.map_or(self.start, |()| self.input.offset() - self.body.len() as u64)
+        found.map_or(self.start, |()| self.input.end() - self.body.len() as u64)
     }
 
     /// What follows the stream, whose values need not have been taken.

@@ -292,12 +292,10 @@ impl<'a> DictionaryIndices<'a> {
                 return Err(self.outside(&before, i, indices[i]));
             }
             kernels.gather_u32(ends_of, indices, lengths);
-            let mut total = 0;
             for (length, start) in lengths.iter_mut().zip(&*starts) {
                 *length -= start;
-                total += u64::from(*length);
             }
-            let to = out.extend(kernels, lengths, total, &self.options.limits, INDEX)?;
+            let to = out.extend(kernels, lengths, &self.options.limits, INDEX)?;
             kernels.spans(values.bytes(), starts, lengths, to);
             left -= len;
         }
