@@ -43,6 +43,15 @@ const PAGE: usize = 20_000;
 /// Entries of a dictionary.
 const ENTRIES: usize = 1_000;
 
+/// Values to be decoded at a time: what most engines on Arrow data take. With the values they stay in the second-level
+/// cache.
+pub const BATCH: usize = 8_192;
+
+/// Values of a column at most that benches make: as many more as are asked for are the same pages, decoded again. These do
+/// not fit the first two levels of caches, nor do branches learn them, but they come from the third, as pages do that were
+/// just read and decompressed. From main memory, copying them would take longer than decoding them.
+pub const DISTINCT: usize = 500_000;
+
 /// The value section of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
@@ -65,6 +74,25 @@ pub struct Column {
     pub dictionary: Option<Page>,
     /// The data pages.
     pub pages: Vec<Page>,
+}
+
+impl Page {
+    /// Reads it as a dictionary page.
+    ///
+    /// # Errors
+    /// None for a page that was made here.
+    pub fn read_dictionary(
+        &self,
+        physical_type: PhysicalType,
+        dictionary: &mut Dictionary,
+        options: &Options,
+    ) -> Result<(), Error> {
+        let input = Input::new(&self.bytes);
+        match physical_type.width() {
+            Some(width) => dictionary.read_fixed(input, self.values, width, options),
+            None => dictionary.read_byte_arrays(input, self.values, options),
+        }
+    }
 }
 
 impl Column {
@@ -146,6 +174,17 @@ impl Column {
             _ => (Encoding::Plain, PhysicalType::Int64, pages(values, |_| rng.next_u64(), plain::encode)),
         };
         Some(Column { case, encoding, physical_type, dictionary: entries, pages })
+    }
+
+    /// What a decoder has to know of a page.
+    pub fn payload<'a>(&self, page: &Page, dictionary: &'a Dictionary) -> Payload<'a> {
+        Payload {
+            encoding: self.encoding,
+            physical_type: self.physical_type,
+            count: page.values,
+            bit_width: 0,
+            dictionary: Some(dictionary),
+        }
     }
 }
 
@@ -248,20 +287,10 @@ impl Reader {
     pub fn read(&mut self, column: &Column, mut visit: impl FnMut(Batch<'_>)) -> Result<(), Error> {
         let width = column.physical_type.width();
         if let Some(page) = &column.dictionary {
-            let input = Input::new(&page.bytes);
-            match width {
-                Some(width) => self.dictionary.read_fixed(input, page.values, width, &self.options)?,
-                None => self.dictionary.read_byte_arrays(input, page.values, &self.options)?,
-            }
+            page.read_dictionary(column.physical_type, &mut self.dictionary, &self.options)?;
         }
         for page in &column.pages {
-            let payload = Payload {
-                encoding: column.encoding,
-                physical_type: column.physical_type,
-                count: page.values,
-                bit_width: 0,
-                dictionary: Some(&self.dictionary),
-            };
+            let payload = column.payload(page, &self.dictionary);
             let mut decoder = Decoder::new(&payload, Input::new(&page.bytes), &self.options, &mut self.scratch)?;
             while decoder.remaining() > 0 {
                 let n = decoder.remaining().min(self.batch);

@@ -30,7 +30,7 @@ use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 use serde_json::{Value, json};
 use tilekern::kernels::Kernels;
 use tilekern::parquet::{Encoding, Options, PhysicalType};
-use tilekern::simulate::columns::{Batch, CASES, Column, Reader};
+use tilekern::simulate::columns::{BATCH, Batch, CASES, Column, DISTINCT, Reader};
 
 use crate::turns::{median, ratio, take_turns};
 
@@ -43,13 +43,6 @@ pub const HELP: &str = "
 
 const PEER: &str = "parquet 60.1.0";
 
-/// Values that are decoded at a time, if not told otherwise.
-const BATCH: usize = 8_192;
-
-/// Values of a column at most: as many more as are asked for are the same pages, decoded again. They do not fit the
-/// first two levels of caches, nor do branches learn them, but they come from the third, as pages do that were just
-/// read and decompressed. From main memory, copying them would take longer than decoding them.
-const DISTINCT: usize = 500_000;
 const ROUNDS: usize = 15;
 
 /// A kernel level on a case, beside the quickest of the peer's decoders.

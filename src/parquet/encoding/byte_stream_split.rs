@@ -32,12 +32,7 @@ impl<'a> ByteStreamSplit<'a> {
     ///
     /// # Panics
     /// If `width` is 0.
-    pub fn new(
-        input: Input<'a>,
-        count: usize,
-        width: usize,
-        options: &Options,
-    ) -> Result<ByteStreamSplit<'a>, Error> {
+    pub fn new(input: Input<'a>, count: usize, width: usize, options: &Options) -> Result<ByteStreamSplit<'a>, Error> {
         assert!(width > 0, "values of 0 bytes");
         let streams = input.bytes();
         if !streams.len().is_multiple_of(width) {

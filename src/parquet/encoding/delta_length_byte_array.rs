@@ -97,9 +97,8 @@ impl<'a> DeltaLengthByteArray<'a> {
         let (mut lengths, mut left) = ([0; BATCH], n);
         let Options { kernels, limits, .. } = self.options;
         while left > 0 {
-            let (lengths, bytes) = self.batch(&mut lengths[..left.min(BATCH)], |lengths| {
-                out.lay_out(kernels, lengths, &limits, BYTES)
-            })?;
+            let (lengths, bytes) =
+                self.batch(&mut lengths[..left.min(BATCH)], |lengths| out.lay_out(kernels, lengths, &limits, BYTES))?;
             out.append(lengths.len(), bytes.len() as u64, &limits, BYTES)?.copy_from_slice(bytes);
             left -= lengths.len();
         }
