@@ -128,6 +128,42 @@ impl ByteArrays {
         Ok(&mut self.bytes[start..end])
     }
 
+    /// Room for `n` values of `most` bytes in all at most, or of fewer where the limits allow no more: where the first of
+    /// them starts, their ends, their bytes. [`ByteArrays::keep`] says how many bytes they took.
+    pub(crate) fn room(
+        &mut self,
+        n: usize,
+        most: usize,
+        limits: &Limits,
+        part: Part,
+    ) -> Result<(u32, &mut [u32], &mut [u8]), Error> {
+        let (start, len) = (at(self.offsets[self.len]), self.len + n);
+        let offsets = 4 * (len as u64 + 1);
+        Limits::check(start as u64 + offsets, limits.max_output_bytes, Limit::OutputBytes, part)?;
+        let allowed = (limits.max_output_bytes - offsets).min(i32::MAX as u64) - start as u64;
+        let most = most.min(usize::try_from(allowed).unwrap_or(usize::MAX));
+        grow(&mut self.offsets, len + 1)?;
+        grow(&mut self.bytes, start + most)?;
+        let ends = bytemuck::cast_slice_mut(&mut self.offsets[self.len + 1..=len]);
+        Ok((u32::try_from(start).unwrap_or(u32::MAX), ends, &mut self.bytes[start..start + most]))
+    }
+
+    /// Appends the `n` values whose ends and bytes were written to [`ByteArrays::room`].
+    pub(crate) fn keep(&mut self, n: usize) {
+        self.len += n;
+    }
+
+    /// The bytes of all values and `more` behind them, which are any, for kernels that copy more than a value has.
+    pub(crate) fn bytes_and(&self, more: usize) -> &[u8] {
+        &self.bytes[..self.bytes.len().min(self.bytes().len() + more)]
+    }
+
+    /// Makes so many bytes behind the values.
+    pub(crate) fn pad(&mut self, more: usize) -> Result<(), Error> {
+        let end = self.bytes().len() + more;
+        grow(&mut self.bytes, end)
+    }
+
     /// Both, for lengths that are known to be sound.
     pub(crate) fn extend(
         &mut self,
