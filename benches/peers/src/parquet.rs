@@ -24,12 +24,13 @@ use parquet::encodings::decoding::{
     ByteStreamSplitDecoder, Decoder, DeltaBitPackDecoder, DeltaByteArrayDecoder, DeltaLengthByteArrayDecoder,
     DictDecoder, PlainDecoder,
 };
+use parquet::encodings::rle::RleDecoder;
 use parquet::errors::Result;
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::{ColumnDescPtr, SchemaDescriptor};
 use serde_json::{Value, json};
 use tilekern::kernels::Kernels;
-use tilekern::parquet::{Encoding, Options, PhysicalType};
+use tilekern::parquet::{Dictionary, Encoding, Options, PhysicalType};
 use tilekern::simulate::columns::{BATCH, Batch, CASES, Column, DISTINCT, Reader};
 
 use crate::turns::{median, ratio, take_turns};
@@ -202,6 +203,7 @@ enum Given<'a> {
     Fixed(&'a [u8]),
     Slices(&'a [ByteArray]),
     Array(&'a ArrayRef),
+    Offsets(&'a [i32], &'a [u8]),
 }
 
 /// A batch's values in few bytes, so that whole columns can be compared.
@@ -231,6 +233,10 @@ impl Given<'_> {
                 digest(array.as_binary_view().iter().flatten())
             }
             Given::Array(array) => digest(array.as_binary::<i32>().iter().flatten()),
+            Given::Offsets(offsets, bytes) => {
+                let place = |offset: i32| usize::try_from(offset).expect("an offset");
+                digest(offsets.windows(2).map(|two| &bytes[place(two[0])..place(two[1])]))
+            }
         }
     }
 }
@@ -270,8 +276,14 @@ fn peers(column: &Column, batch: usize) -> Vec<(&'static str, Box<dyn Peer>)> {
             let (bytes, entries) = dictionary.expect("a dictionary");
             vec![("DictDecoder", numbers::<Int32Type>(pages, with_dictionary(bytes, entries), batch))]
         }
-        // Its DictDecoder hands out counted references to the entries, which is slower and writes no bytes.
-        (Encoding::RleDictionary, _) => arrow(pages, dictionary, PeerEncoding::RLE_DICTIONARY, batch),
+        // Its DictDecoder hands out counted references to the entries, and writes no bytes.
+        (Encoding::RleDictionary, _) => {
+            let entries = entries(column);
+            let loops = Entries { pages: pages.clone(), entries, indices: vec![0; batch], out: (vec![], vec![]) };
+            let mut peers = arrow(pages, dictionary, PeerEncoding::RLE_DICTIONARY, batch);
+            peers.push(("RleDecoder and a plain loop", Box::new(loops)));
+            peers
+        }
         (Encoding::DeltaLengthByteArray, _) => {
             let mut peers = arrow(pages.clone(), None, PeerEncoding::DELTA_LENGTH_BYTE_ARRAY, batch);
             peers.push(("DeltaLengthByteArrayDecoder", strings(pages, DeltaLengthByteArrayDecoder::new(), batch)));
@@ -325,6 +337,47 @@ impl<D: Decoder<T>, T: DataType> Peer for Values<D, T> {
                 let n = left.min(self.out.len());
                 let n = self.decoder.get(&mut self.out[..n]).expect("values");
                 visit((self.given)(&self.out[..n]));
+                left -= n;
+            }
+        }
+    }
+}
+
+/// The entries of a dictionary of strings.
+fn entries(column: &Column) -> Vec<Vec<u8>> {
+    let mut dictionary = Dictionary::new();
+    let options = Options::with_kernels(Kernels::auto());
+    let page = column.dictionary.as_ref().expect("a dictionary");
+    page.read_dictionary(column.physical_type, &mut dictionary, &options).expect("a sound dictionary");
+    dictionary.byte_arrays().expect("strings").iter().map(<[u8]>::to_vec).collect()
+}
+
+/// Its decoder of indices, and a loop that appends entries and offsets to memory that is reused.
+struct Entries {
+    pages: Arc<[(Bytes, usize)]>,
+    entries: Vec<Vec<u8>>,
+    indices: Vec<i32>,
+    out: (Vec<i32>, Vec<u8>),
+}
+
+impl Peer for Entries {
+    fn read(&mut self, visit: &mut dyn FnMut(Given<'_>)) {
+        for (bytes, values) in self.pages.iter() {
+            let mut decoder = RleDecoder::new(bytes[0]);
+            decoder.set_data(bytes.slice(1..)).expect("a sound page");
+            let mut left = *values;
+            while left > 0 {
+                let n = left.min(self.indices.len());
+                let n = decoder.get_batch(&mut self.indices[..n]).expect("indices");
+                let (offsets, bytes) = &mut self.out;
+                offsets.clear();
+                bytes.clear();
+                offsets.push(0);
+                for &index in &self.indices[..n] {
+                    bytes.extend_from_slice(&self.entries[usize::try_from(index).expect("an index")]);
+                    offsets.push(i32::try_from(bytes.len()).expect("less than 2 GiB"));
+                }
+                visit(Given::Offsets(offsets, bytes));
                 left -= n;
             }
         }
