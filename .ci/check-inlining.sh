@@ -25,7 +25,7 @@ packed="bits::unpack_u8 bits::unpack_u16 bits::unpack_u32 bits::unpack_u64 bits:
 values="gather::gather_u32 gather::gather_u64 strings::offsets_u32 strings::offsets_u64"
 # Level, its registers, its functions.
 case $listing in
-*"elf64-x86-64"*) wanted="x86::avx2 ymm $planes scan::gaps patch::add $packed $values gather::gather_bytes runs::repeat_u32 runs::repeat_u64 strings::spans strings::prefixed
+*"elf64-x86-64"*) wanted="x86::avx2 ymm $planes scan::gaps patch::add $packed $values gather::gather_bytes runs::repeat_u32 runs::repeat_u64 strings::entries strings::spans strings::prefixed
 x86::avx512 zmm $planes scan::gaps $packed $values" ;;
 *"elf64-littleaarch64"*) wanted="aarch64::neon v[0-9]+[.] planes::words scan::gaps bits::unpack_u8 bits::unpack_u16 bits::unpack_u32 bits::unpack_u64 delta::deltas_u32 delta::deltas_u64 strings::prefixed" ;;
 *) echo "no object of x86-64 or AArch64: $object" >&2; exit 1 ;;

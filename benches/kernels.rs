@@ -310,6 +310,24 @@ fn strings(c: &mut Criterion) {
     };
     race(c, ("spans", n), vec![0; total], plain, |kernels, out| kernels.spans(&data, &starts, &lengths, out));
 
+    // A dictionary of 1,000 such values.
+    let ends: Vec<u32> =
+        numbers(30).take(1_000).scan(0, |end, length| Some(std::mem::replace(end, *end + length))).collect();
+    let indices: Vec<u32> = numbers(999).take(n).collect();
+    let entry = |index: u32| ends[index as usize] as usize..ends[index as usize + 1] as usize;
+    let total: usize = indices.iter().map(|&index| entry(index).len()).sum();
+    let plain = |out: &mut [u8]| {
+        let mut out = out;
+        for &index in &indices {
+            let (to, rest) = out.split_at_mut(entry(index).len());
+            to.copy_from_slice(&data[entry(index)]);
+            out = rest;
+        }
+    };
+    race(c, ("entries", n), vec![0; total + 64], plain, |kernels, out| {
+        kernels.entries(&data, &ends, &indices, 0, &mut [0; 1_024], out)
+    });
+
     // Values of about 47 bytes, as sorted addresses are.
     let (mut prefixes, mut last, mut total) = (Vec::new(), 0, 0);
     for (prefix, length) in numbers(36).map(|prefix| prefix + 18).zip(&lengths) {

@@ -33,6 +33,9 @@
 //! On every machine and in every build: the random streams are ChaCha8, and what is not rounded exactly by IEEE 754
 //! (`exp`, `log` and the like) comes from the `libm` crate instead of the platform.
 
+#[cfg(all(feature = "parquet", feature = "encode"))]
+pub mod columns;
+
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::ops::Range;
 

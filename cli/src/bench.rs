@@ -3,6 +3,7 @@
 mod chart;
 mod measure;
 mod naive;
+mod parquet;
 mod report;
 
 use std::io::Write;
@@ -29,15 +30,27 @@ use crate::target::Target;
 /// buffers, on one and on all threads, beside libzstd alone on the same frames, memcpy of the output and a plain decode
 /// as the format's text reads; single kernels on cells in cache; and the same counts in every writer profile. All take
 /// turns, so that a machine whose speed drifts slows all alike; still, only ratios of one run can be compared.
+///
+/// With `--family parquet`, the value encodings of Parquet instead: columns in pages as writers cut them, beside memcpy
+/// of their values, and what a decode takes after a page was traced.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   tilekern bench                             10,000 cells; some minutes, most of them to encode
   tilekern bench --cells 1000 --no-profiles  a quick look
   tilekern bench tile.dct                    a tile as it is
+  tilekern bench --family parquet            the value encodings of Parquet; half a minute
   tilekern bench --json > record.json
   tilekern bench -o chart.svg")]
 pub struct Args {
+    /// What to decode
+    #[arg(long, value_enum, value_name = "FAMILY", default_value_t = Family::Deltacel)]
+    family: Family,
+
+    /// Values of each column of the Parquet family
+    #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    values: u32,
+
     /// A tile (.dct) as it is, or a dataset, whose cells are put into one tile; simulated counts without it
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
@@ -70,11 +83,26 @@ pub struct Args {
     output: Option<PathBuf>,
 }
 
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// Tiles and datasets of counts
+    Deltacel,
+    /// Value encodings of Parquet
+    Parquet,
+}
+
 /// Values of a cache-hot kernel measurement.
 const HOT_VALUES: i64 = 32 << 10;
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let rounds = usize::from(args.rounds);
+    if args.family == Family::Parquet {
+        if args.path.is_some() || args.output.is_some() {
+            return Err(Stop::Usage("--family parquet takes neither a PATH nor --output".to_owned()));
+        }
+        let report = parquet::measure(usize::try_from(args.values).unwrap_or(usize::MAX), rounds, console)?;
+        return show(&report, || report.lines(), console);
+    }
     let input = args.path.clone().map(|path| Input { path, format: args.format });
     let (bytes, profile) = match &input {
         Some(input) => match Source::open(input, &Limits::default())? {
@@ -108,10 +136,18 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         file.write_all(chart::svg(&report).as_bytes()).map_err(|e| Stop::write(e, path))?;
         target.commit_file(&file)?;
     }
+    show(&report, || report.lines(), console)
+}
+
+fn show(
+    report: &impl serde::Serialize,
+    lines: impl Fn() -> Vec<String>,
+    console: &mut Console,
+) -> Result<Verdict, Stop> {
     if console.json {
-        console.record(&report)?;
+        console.record(report)?;
     } else {
-        report.lines().iter().try_for_each(|line| console.line(line))?;
+        lines().iter().try_for_each(|line| console.line(line))?;
     }
     Ok(Verdict::Sound)
 }

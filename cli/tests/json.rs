@@ -180,6 +180,11 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern trace`", 0, &[&["trace", &a], &["trace", &none]]),
         ("`tilekern trace`", 1, &[&["trace", &damaged]]),
         ("`tilekern bench`", 0, &[&["bench", &a, "--rounds", "1", "--quiet"]]),
+        (
+            "`tilekern bench --family parquet`",
+            0,
+            &[&["bench", "--family", "parquet", "--values", "2000", "--rounds", "1", "--quiet"]],
+        ),
         ("`tilekern demo`", 0, &[&["demo", "--quiet"]]),
     ];
     let schemas = schemas();

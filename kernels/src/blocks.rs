@@ -283,13 +283,12 @@ pub(crate) fn by_planes<const K: usize, const N: usize>(
     }
 }
 
-/// Eight of the planes of `n` bytes, from one on; the last one again where there are fewer.
+/// Eight of `k` planes of `n` bytes, from one on; the last one again where there are fewer.
 #[inline(always)]
-pub(crate) fn eight_planes(planes: &[u8], n: usize, first: usize) -> [&[u8]; 8] {
-    let last = planes.len() - n;
+pub(crate) fn eight_planes(planes: &[u8], (stride, k, n): (usize, usize, usize), first: usize) -> [&[u8]; 8] {
     let mut eight = [&planes[..n]; 8];
     for (plane, p) in eight.iter_mut().zip(first..) {
-        *plane = &planes[last.min(p * n)..][..n];
+        *plane = &planes[p.min(k - 1) * stride..][..n];
     }
     eight
 }

@@ -1,7 +1,7 @@
 //! Rows that a user supplies.
 
 use crate::table::{Kernels, Ops};
-use crate::{CountsSeen, GapsSeen, LengthsSeen, Store};
+use crate::{CountsSeen, EntriesSeen, GapsSeen, LengthsSeen, Store};
 
 /// A row under construction: the caller's own safe functions for some operations, the rest inherited from a level.
 ///
@@ -86,7 +86,7 @@ macro_rules! setters {
 }
 
 setters! {
-    words: (&[u8], usize, &mut [u8]);
+    words: (&[u8], usize, usize, &mut [u8]);
     gaps: (&[u8], &[u8], &[i64], &mut [i32], Store) -> GapsSeen;
     counts_i32: (&[u8], &[u8], &mut [i32], Store) -> CountsSeen;
     counts_f32: (&[u8], &[u8], &mut [f32], Store) -> CountsSeen;
@@ -107,6 +107,7 @@ setters! {
     repeat_u64: (&[u64], &[u32], &mut [u64]) -> u64;
     offsets_u32: (&[u32], u32, &mut [u32]) -> LengthsSeen;
     offsets_u64: (&[u32], u64, &mut [u64]) -> LengthsSeen;
+    entries: (&[u8], &[u32], &[u32], u32, &mut [u32], &mut [u8]) -> EntriesSeen;
     spans: (&[u8], &[u32], &[u32], &mut [u8]) -> usize;
     prefixed: (&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
 }

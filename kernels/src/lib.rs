@@ -18,7 +18,8 @@
 //! 1. Total: any content of the slices is allowed. Lengths are exact, or at least as large where the method says so,
 //!    and checked by the safe method of [`Kernels`]; a wrong length, or width, is a bug of the caller and panics.
 //! 2. Reads only its sources, writes only `out`, needs no padding and no alignment.
-//! 3. Gives what the scalar row gives, bit for bit, on garbage too. Arithmetic wraps.
+//! 3. Gives what the scalar row gives, bit for bit, on garbage too, but for what the method calls unspecified. Arithmetic
+//!    wraps.
 //! 4. Allocates nothing, has no global state, does not panic on data.
 //! 5. Cannot fail on data. It returns *evidence* (a largest value, how many values were written); the caller judges.
 //!    Evidence never guards memory safety: a row that lies gives wrong values, nothing worse.
@@ -46,4 +47,4 @@ mod x86;
 pub use custom::{Custom, CustomUnchecked};
 pub use level::{Level, NoSuchKernel};
 pub use scalar::bits::packed_len;
-pub use table::{CountsSeen, GapsSeen, Kernels, LengthsSeen, Store};
+pub use table::{CountsSeen, EntriesSeen, GapsSeen, Kernels, LengthsSeen, Store};

@@ -97,28 +97,83 @@ impl ByteArrays {
         (self.offsets, self.bytes)
     }
 
-    /// Appends values of such lengths, `total` bytes in all. Their bytes are returned, to be filled.
-    pub(crate) fn extend(
+    /// Makes room for values of such lengths and notes where they end; [`ByteArrays::append`] must follow. Lengths may be
+    /// anything: the caller judges them by what is returned.
+    pub(crate) fn lay_out(
         &mut self,
         kernels: Kernels,
         lengths: &[u32],
-        total: u64,
         limits: &Limits,
         part: Part,
-    ) -> Result<&mut [u8], Error> {
+    ) -> Result<LengthsSeen, Error> {
+        let start = self.offsets[self.len].cast_unsigned();
+        let len = self.len + lengths.len();
+        let needed = u64::from(start) + 4 * (len as u64 + 1);
+        Limits::check(needed, limits.max_output_bytes, Limit::OutputBytes, part)?;
+        grow(&mut self.offsets, len + 1)?;
+        let offsets: &mut [u32] = bytemuck::cast_slice_mut(&mut self.offsets[self.len + 1..=len]);
+        Ok(kernels.offsets_u32(lengths, start, offsets))
+    }
+
+    /// Appends the `n` values that were laid out, `total` bytes in all. Their bytes are returned, to be filled.
+    pub(crate) fn append(&mut self, n: usize, total: u64, limits: &Limits, part: Part) -> Result<&mut [u8], Error> {
         let start = at(self.offsets[self.len]);
-        let (len, end) = (self.len + lengths.len(), start as u64 + total);
+        let (len, end) = (self.len + n, start as u64 + total);
         let needed = end + 4 * (len as u64 + 1);
         Limits::check(needed, limits.max_output_bytes, Limit::OutputBytes, part)?;
         Limits::check(end, i32::MAX as u64, Limit::OutputBytes, part)?;
         let end = usize::try_from(end).unwrap_or(usize::MAX);
-        grow(&mut self.offsets, len + 1)?;
         grow(&mut self.bytes, end)?;
-        let offsets: &mut [u32] = bytemuck::cast_slice_mut(&mut self.offsets[self.len + 1..=len]);
-        let seen = kernels.offsets_u32(lengths, u32::try_from(start).unwrap_or(u32::MAX), offsets);
-        debug_assert_eq!(seen, LengthsSeen { total, ..seen }, "lengths and total");
         self.len = len;
         Ok(&mut self.bytes[start..end])
+    }
+
+    /// Room for `n` values of `most` bytes in all at most, or of fewer where the limits allow no more: where the first of
+    /// them starts, their ends, their bytes. [`ByteArrays::keep`] says how many bytes they took.
+    pub(crate) fn room(
+        &mut self,
+        n: usize,
+        most: usize,
+        limits: &Limits,
+        part: Part,
+    ) -> Result<(u32, &mut [u32], &mut [u8]), Error> {
+        let (start, len) = (at(self.offsets[self.len]), self.len + n);
+        let offsets = 4 * (len as u64 + 1);
+        Limits::check(start as u64 + offsets, limits.max_output_bytes, Limit::OutputBytes, part)?;
+        let allowed = (limits.max_output_bytes - offsets).min(i32::MAX as u64) - start as u64;
+        let most = most.min(usize::try_from(allowed).unwrap_or(usize::MAX));
+        grow(&mut self.offsets, len + 1)?;
+        grow(&mut self.bytes, start + most)?;
+        let ends = bytemuck::cast_slice_mut(&mut self.offsets[self.len + 1..=len]);
+        Ok((u32::try_from(start).unwrap_or(u32::MAX), ends, &mut self.bytes[start..start + most]))
+    }
+
+    /// Appends the `n` values whose ends and bytes were written to [`ByteArrays::room`].
+    pub(crate) fn keep(&mut self, n: usize) {
+        self.len += n;
+    }
+
+    /// The bytes of all values and `more` behind them, which are any, for kernels that copy more than a value has.
+    pub(crate) fn bytes_and(&self, more: usize) -> &[u8] {
+        &self.bytes[..self.bytes.len().min(self.bytes().len() + more)]
+    }
+
+    /// Makes so many bytes behind the values.
+    pub(crate) fn pad(&mut self, more: usize) -> Result<(), Error> {
+        let end = self.bytes().len() + more;
+        grow(&mut self.bytes, end)
+    }
+
+    /// Both, for lengths that are known to be sound.
+    pub(crate) fn extend(
+        &mut self,
+        kernels: Kernels,
+        lengths: &[u32],
+        limits: &Limits,
+        part: Part,
+    ) -> Result<&mut [u8], Error> {
+        let seen = self.lay_out(kernels, lengths, limits, part)?;
+        self.append(lengths.len(), seen.total, limits, part)
     }
 }
 

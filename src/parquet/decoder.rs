@@ -46,7 +46,7 @@ pub enum Decoder<'a, 's> {
     /// DELTA_BYTE_ARRAY, and bytes of a value if it has a fixed width.
     DeltaBytes(DeltaByteArray<'a, 's>, Option<usize>),
     /// BYTE_STREAM_SPLIT.
-    Split(ByteStreamSplit<'a, 's>),
+    Split(ByteStreamSplit<'a>),
     /// ALP of FLOAT.
     Alp32(Alp<'a, 's>),
     /// ALP of DOUBLE.
@@ -135,7 +135,7 @@ impl<'a, 's> Decoder<'a, 's> {
                 | PhysicalType::FixedLenByteArray(_),
             ) => {
                 let width = kind.width().unwrap_or(1);
-                ByteStreamSplit::new(input, count, width, options, scratch).map(Decoder::Split)
+                ByteStreamSplit::new(input, count, width, options).map(Decoder::Split)
             }
             (Encoding::Alp, PhysicalType::Float) => Alp::new::<f32>(input, count, options, scratch).map(Decoder::Alp32),
             (Encoding::Alp, PhysicalType::Double) => {

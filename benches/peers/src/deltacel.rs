@@ -2,10 +2,10 @@
 
 use bitpacking::{BitPacker, BitPacker4x};
 use ruzstd::decoding::FrameDecoder;
+use tilekern::Stream;
 use tilekern::deltacel::{Csr, CsrView, Decoder, Encoder, Profile, Tile};
 use tilekern::kernels::Kernels;
 use tilekern::simulate::{Params, Simulator};
-use tilekern::Stream;
 
 use crate::turns::{Entry, Row, compare};
 
@@ -18,7 +18,8 @@ pub fn run() -> Vec<Row> {
     let view =
         CsrView { n_genes: params.genes, indptr: &counts.indptr, indices: &counts.indices, values: &counts.data };
     let mut rows = Vec::new();
-    for (case, profile) in [("plain:19", Profile::Plain(19)), ("balanced", Profile::Balanced), ("fast", Profile::Fast)] {
+    for (case, profile) in [("plain:19", Profile::Plain(19)), ("balanced", Profile::Balanced), ("fast", Profile::Fast)]
+    {
         let mut bytes = Vec::new();
         Encoder::builder().profile(profile).build().and_then(|mut e| e.encode(&view, &mut bytes)).expect("counts");
         let tile = Tile::open(&bytes).expect("a tile");

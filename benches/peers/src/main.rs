@@ -1,6 +1,7 @@
 //! `tilekern-peers FAMILY [--json]`: tilekern beside other crates on the same data, in one run.
 
 mod deltacel;
+mod parquet;
 mod read;
 mod turns;
 
@@ -35,9 +36,17 @@ fn main() -> ExitCode {
                 return ExitCode::FAILURE;
             }
         },
-        Some("--help" | "-h") => print!("{HELP}{}", read::HELP),
+        Some("parquet") => match parquet::run(&arguments) {
+            Ok(rows) if json => show(rows.iter().map(parquet::Row::to_json).collect()),
+            Ok(rows) => parquet::print(&rows),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        },
+        Some("--help" | "-h") => print!("{HELP}{}{}", parquet::HELP, read::HELP),
         _ => {
-            eprint!("{HELP}{}", read::HELP);
+            eprint!("{HELP}{}{}", parquet::HELP, read::HELP);
             return ExitCode::from(2);
         }
     }

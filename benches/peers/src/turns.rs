@@ -37,33 +37,46 @@ impl Row {
 
 /// Times entries of one case, each once a round. The first is what the others are compared with.
 pub fn compare(values: usize, rounds: usize, entries: &mut [Entry<'_>]) -> Vec<Row> {
-    let mut times = vec![Vec::new(); entries.len()];
-    for entry in entries.iter_mut() {
-        (entry.run)();
-    }
-    for _ in 0..rounds {
-        for (entry, times) in entries.iter_mut().zip(&mut times) {
-            let start = cpu_time();
-            (entry.run)();
-            times.push((cpu_time() - start).as_secs_f64());
-        }
-    }
-    let median = |mut values: Vec<f64>| {
-        values.sort_by(f64::total_cmp);
-        values[values.len() / 2]
-    };
-    let first = times[0].clone();
+    let mut runs: Vec<&mut dyn FnMut()> = entries.iter_mut().map(|entry| &mut *entry.run as _).collect();
+    let times = take_turns(rounds, &mut runs);
     entries
         .iter()
-        .zip(times)
-        .map(|(entry, times)| Row {
+        .zip(&times)
+        .map(|(entry, these)| Row {
             case: entry.case,
             decoder: entry.decoder.clone(),
             bytes: entry.bytes,
-            x_tilekern: median(times.iter().zip(&first).map(|(time, first)| time / first).collect()),
-            m_values_per_s: values as f64 / 1e6 / median(times),
+            x_tilekern: ratio(these, &times[0]),
+            m_values_per_s: values as f64 / 1e6 / median(these.iter().copied()),
         })
         .collect()
+}
+
+/// Seconds of CPU time of each run, once a round, after a run of each that does not count.
+pub fn take_turns(rounds: usize, runs: &mut [&mut dyn FnMut()]) -> Vec<Vec<f64>> {
+    let mut times = vec![Vec::new(); runs.len()];
+    for run in runs.iter_mut() {
+        run();
+    }
+    for _ in 0..rounds {
+        for (run, times) in runs.iter_mut().zip(&mut times) {
+            let start = cpu_time();
+            run();
+            times.push((cpu_time() - start).as_secs_f64());
+        }
+    }
+    times
+}
+
+/// The first as a multiple of the second: the median over the rounds, each of which timed both.
+pub fn ratio(times: &[f64], others: &[f64]) -> f64 {
+    median(times.iter().zip(others).map(|(time, other)| time / other))
+}
+
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// CPU time of this thread.

@@ -2,18 +2,17 @@
 
 use crate::{CountsSeen, Store};
 
-/// `k` planes of `n` bytes each, one after the other, to `n` little-endian words of `k` bytes.
+/// `k` planes, each `stride` bytes behind the one before, to little-endian words of `k` bytes.
 #[inline(always)]
-pub fn words(planes: &[u8], k: usize, out: &mut [u8]) {
+pub fn words(planes: &[u8], stride: usize, k: usize, out: &mut [u8]) {
     match k {
-        1 => out.copy_from_slice(planes),
-        2 => words_of::<2>(planes, out),
-        4 => words_of::<4>(planes, out),
-        8 => words_of::<8>(planes, out),
+        1 => out.copy_from_slice(&planes[..out.len()]),
+        2 => words_of::<2>(planes, stride, out),
+        4 => words_of::<4>(planes, stride, out),
+        8 => words_of::<8>(planes, stride, out),
         _ => {
-            let n = out.len() / k;
-            for (p, plane) in planes.chunks_exact(n.max(1)).enumerate() {
-                for (word, &byte) in out.chunks_exact_mut(k).zip(plane) {
+            for p in 0..k {
+                for (word, &byte) in out.chunks_exact_mut(k).zip(&planes[p * stride..]) {
                     word[p] = byte;
                 }
             }
@@ -22,12 +21,12 @@ pub fn words(planes: &[u8], k: usize, out: &mut [u8]) {
 }
 
 #[inline(always)]
-fn words_of<const K: usize>(planes: &[u8], out: &mut [u8]) {
+fn words_of<const K: usize>(planes: &[u8], stride: usize, out: &mut [u8]) {
     let (out, _) = out.as_chunks_mut::<K>();
     let n = out.len();
     let mut plane = [planes; K];
     for (p, plane) in plane.iter_mut().enumerate() {
-        *plane = &planes[p * n..(p + 1) * n];
+        *plane = &planes[p * stride..][..n];
     }
     for (i, word) in out.iter_mut().enumerate() {
         *word = std::array::from_fn(|p| plane[p][i]);

@@ -1,6 +1,6 @@
 //! Bytes of many short values, put behind each other.
 
-use crate::LengthsSeen;
+use crate::{EntriesSeen, LengthsSeen};
 
 /// Bytes that are copied at once. More than a value has are copied where there is room: the next value writes over them.
 const BLOCK: usize = 32;
@@ -27,6 +27,68 @@ fn offsets<T>(lengths: &[u32], out: &mut [T], end: impl Fn(u64) -> T) -> Lengths
     }
     // A loop of its own, which compilers make wide.
     LengthsSeen { largest: longest(lengths), total }
+}
+
+/// Entries of any length.
+#[inline(always)]
+pub fn entries(
+    data: &[u8],
+    offsets: &[u32],
+    indices: &[u32],
+    start: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> EntriesSeen {
+    // What most entries have is copied at once.
+    let bytes = offsets.last().copied().unwrap_or(0) as usize;
+    if bytes <= (BLOCK - BLOCK / 4) * offsets.len() {
+        entries_by::<BLOCK>(data, offsets, indices, start, ends, out)
+    } else {
+        entries_by::<{ 2 * BLOCK }>(data, offsets, indices, start, ends, out)
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "offsets wrap")]
+fn entries_by<const BLOCK: usize>(
+    data: &[u8],
+    offsets: &[u32],
+    indices: &[u32],
+    start: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> EntriesSeen {
+    let n = offsets.len().saturating_sub(1);
+    let (starts, stops) = (&offsets[..n], &offsets[offsets.len() - n..]);
+    let (room, mut out, mut at, mut done) = (out.len(), out, start, 0);
+    loop {
+        // Short entries far from the ends of both slices: the general case below would cost this loop its registers.
+        for (&index, end) in indices[done..].iter().zip(&mut ends[done..]) {
+            let (Some(&from), Some(&stop)) = (starts.get(index as usize), stops.get(index as usize)) else { break };
+            let (from, length) = (from as usize, stop.wrapping_sub(from));
+            let block = data.get(from..from + BLOCK).and_then(<[u8]>::first_chunk::<BLOCK>);
+            let (Some(block), Some(to)) = (block, out.first_chunk_mut::<BLOCK>()) else { break };
+            if length > BLOCK as u32 {
+                break;
+            }
+            *to = *block;
+            out = &mut out[length as usize..];
+            at = at.wrapping_add(length);
+            *end = at;
+            done += 1;
+        }
+        let Some(&index) = indices.get(done) else { break };
+        let (Some(&from), Some(&stop)) = (starts.get(index as usize), stops.get(index as usize)) else { break };
+        let length = stop.wrapping_sub(from) as usize;
+        let from = data.get(from as usize..).filter(|from| from.len() >= length && out.len() >= length);
+        let Some(from) = from else { break };
+        copy(from, out, length);
+        out = &mut out[length..];
+        at = at.wrapping_add(length as u32);
+        ends[done] = at;
+        done += 1;
+    }
+    EntriesSeen { done, bytes: room - out.len() }
 }
 
 /// Spans of `data`, one behind the other.

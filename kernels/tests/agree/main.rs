@@ -246,9 +246,20 @@ fn words() {
                 let planes = Planes::new(Content::Garbage, n * k, source, &mut random);
                 let planes = planes.get().0;
                 let want = between_canaries(n * k, target, 0xcd, |out| naive::words(planes, k, out));
+                // The same planes with other bytes between them, but for the last.
+                let stride = n + target % 5;
+                let mut apart = vec![0x77; source];
+                for (p, plane) in planes.chunks_exact(n.max(1)).enumerate() {
+                    apart.resize(source + p * stride, 0x77);
+                    apart.extend_from_slice(plane);
+                }
+                apart.resize(source + (k - 1) * stride + n, 0x77);
+                let apart = &apart.into_boxed_slice()[source..];
                 for &row in rows {
                     let got = between_canaries(n * k, target, 0xcd, |out| row.words(planes, k, out));
                     assert_same(&got, &want, || format!("{row:?} k {k} n {n} at {source} to {target}"));
+                    let got = between_canaries(n * k, target, 0xcd, |out| row.words_apart(apart, stride, k, out));
+                    assert_same(&got, &want, || format!("{row:?} k {k} n {n} apart by {stride}"));
                 }
             }
         }

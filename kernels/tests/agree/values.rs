@@ -3,12 +3,14 @@
 use std::fmt::Debug;
 
 use proptest::prelude::*;
-use tilekern_kernels::{Kernels, LengthsSeen};
+use tilekern_kernels::{EntriesSeen, Kernels, LengthsSeen};
 
 use crate::{Random, assert_same, between_canaries, lengths, rows};
 
 /// One value after the other.
 pub mod naive {
+    use tilekern_kernels::EntriesSeen;
+
     pub fn gather<T: Copy>(table: &[T], indices: &[u32], out: &mut [T], nothing: T) -> Option<usize> {
         let mut first = None;
         for i in 0..indices.len() {
@@ -48,6 +50,32 @@ pub mod naive {
             at += length;
         }
         starts.len()
+    }
+
+    pub fn entries(
+        data: &[u8],
+        offsets: &[u32],
+        indices: &[u32],
+        start: u32,
+        ends: &mut [u32],
+        out: &mut [u8],
+    ) -> EntriesSeen {
+        let mut seen = EntriesSeen::default();
+        for (i, &index) in indices.iter().enumerate() {
+            let index = index as usize;
+            if index + 1 >= offsets.len() {
+                break;
+            }
+            let (from, length) = (offsets[index] as usize, offsets[index + 1].wrapping_sub(offsets[index]) as usize);
+            if from + length > data.len() || seen.bytes + length > out.len() {
+                break;
+            }
+            out[seen.bytes..seen.bytes + length].copy_from_slice(&data[from..from + length]);
+            seen.bytes += length;
+            seen.done += 1;
+            ends[i] = start.wrapping_add(seen.bytes as u32);
+        }
+        seen
     }
 
     pub fn prefixed(before: &[u8], prefixes: &[u32], lengths: &[u32], suffixes: &[u8], out: &mut [u8]) -> usize {
@@ -223,6 +251,49 @@ fn check_bytes(
     for &row in rows() {
         let got = between_canaries(len, target, 0xcd, |out| run(row, out));
         assert_same(&got, &want, || format!("{row:?} {what}"));
+    }
+}
+
+#[test]
+fn entries() {
+    let mut random = Random(26);
+    for round in 0..4_000 {
+        let longest = [1, 8, 31, 32, 33, 64, 65, 200][random.below(8)];
+        let mut offsets: Vec<u32> = vec![0];
+        for _ in 0..random.below(40) {
+            offsets.push(offsets[offsets.len() - 1] + random.below(longest + 1) as u32);
+        }
+        // Data may go on behind the last entry, or be cut.
+        let end = *offsets.last().expect("one") as usize;
+        let size = [end, end + 100, random.below(end + 1)][random.below(3)];
+        let data: Box<[u8]> = (0..size).map(|_| random.next() as u8).collect();
+        let entries = offsets.len() - 1;
+        let indices: Vec<u32> = (0..random.below(60) * entries.min(1)).map(|_| random.below(entries) as u32).collect();
+        let length = |&index: &u32| (offsets[index as usize + 1] - offsets[index as usize]) as usize;
+        let mut len = indices.iter().map(length).sum();
+        let (mut indices, at) = (indices.clone(), random.below(indices.len()));
+        match round % 8 {
+            0 if !indices.is_empty() => indices[at] = [entries as u32, u32::MAX, 1 << 31][random.below(3)],
+            1 if entries > 0 => offsets[entries] = random.next() as u32,
+            2 if entries > 0 => offsets[random.below(entries)] = random.next() as u32,
+            3 => len = random.below(len + 1),
+            4 => offsets.clear(),
+            _ => len += random.below(100),
+        }
+        let (start, target) = (random.next() as u32, random.below(64));
+        // What lies behind the values is nobody's.
+        let run = |run: &dyn Fn(&mut [u32], &mut [u8]) -> EntriesSeen| {
+            let mut ends = vec![0; indices.len()];
+            let (mut out, seen) = between_canaries(len, target, 0xcd, |out| run(&mut ends, out));
+            ends.truncate(seen.done);
+            out.truncate(seen.bytes);
+            (out, (ends, seen))
+        };
+        let want = run(&|ends, out| naive::entries(&data, &offsets, &indices, start, ends, out));
+        for &row in rows() {
+            let got = run(&|ends, out| row.entries(&data, &offsets, &indices, start, ends, out));
+            assert_same(&got, &want, || format!("{row:?} {size} bytes, {offsets:?}, {indices:?}, room {len}"));
+        }
     }
 }
 

@@ -4,17 +4,16 @@
 
 use bytemuck::Pod;
 
-use super::{BATCH, Scratch, bytes_of, fault, finish};
+use super::{bytes_of, fault, finish};
 use crate::error::{EncodingFault, Error, Part};
 use crate::input::Input;
-use crate::parquet::byte_arrays::grow;
 use crate::parquet::options::Options;
 
 const STREAMS: Part = Part::Values("", "streams");
 
 /// Values of any fixed width: FLOAT, DOUBLE, INT32, INT64, FIXED_LEN_BYTE_ARRAY.
-#[derive(Debug)]
-pub struct ByteStreamSplit<'a, 's> {
+#[derive(Clone, Debug)]
+pub struct ByteStreamSplit<'a> {
     streams: &'a [u8],
     width: usize,
     /// Values of each stream: as many as asked for, or more where bytes that follow are ignored.
@@ -23,10 +22,9 @@ pub struct ByteStreamSplit<'a, 's> {
     count: usize,
     rest: Input<'a>,
     options: Options,
-    planes: &'s mut Vec<u8>,
 }
 
-impl<'a, 's> ByteStreamSplit<'a, 's> {
+impl<'a> ByteStreamSplit<'a> {
     /// `count` values of `width` bytes.
     ///
     /// # Errors
@@ -34,13 +32,7 @@ impl<'a, 's> ByteStreamSplit<'a, 's> {
     ///
     /// # Panics
     /// If `width` is 0.
-    pub fn new(
-        input: Input<'a>,
-        count: usize,
-        width: usize,
-        options: &Options,
-        scratch: &'s mut Scratch,
-    ) -> Result<ByteStreamSplit<'a, 's>, Error> {
+    pub fn new(input: Input<'a>, count: usize, width: usize, options: &Options) -> Result<ByteStreamSplit<'a>, Error> {
         assert!(width > 0, "values of 0 bytes");
         let streams = input.bytes();
         if !streams.len().is_multiple_of(width) {
@@ -54,8 +46,7 @@ impl<'a, 's> ByteStreamSplit<'a, 's> {
         let mut rest = input;
         rest.take((count * width) as u64, STREAMS)?;
         finish(rest, &options.leniency)?;
-        let planes = &mut scratch.bytes;
-        Ok(ByteStreamSplit { streams, width, stride, at: 0, count, rest, options: *options, planes })
+        Ok(ByteStreamSplit { streams, width, stride, at: 0, count, rest, options: *options })
     }
 
     /// Values left.
@@ -68,33 +59,20 @@ impl<'a, 's> ByteStreamSplit<'a, 's> {
         self.width
     }
 
-    /// The next values, which are all that `out` has room for. All at once take the shortest way.
+    /// The next values, which are all that `out` has room for.
     ///
     /// # Errors
-    /// Out of memory for a batch of byte planes.
+    /// None: `new` has checked the size.
     ///
     /// # Panics
     /// If there are fewer, or `out` holds no whole number of them.
     pub fn decode<T: Pod>(&mut self, out: &mut [T]) -> Result<(), Error> {
         let (bytes, n) = bytes_of(out, self.width);
         assert!(n <= self.remaining(), "{n} of {} values", self.remaining());
-        let kernels = self.options.kernels;
-        if n == self.stride {
-            kernels.words(self.streams, self.width, bytes);
-            self.at += n;
-            return Ok(());
+        if n > 0 {
+            self.options.kernels.words_apart(&self.streams[self.at..], self.stride, self.width, bytes);
         }
-        // The kernel wants the planes of a batch behind each other.
-        for out in bytes.chunks_mut(BATCH * self.width) {
-            let n = out.len() / self.width;
-            grow(self.planes, out.len())?;
-            let planes = &mut self.planes[..out.len()];
-            for (to, from) in planes.chunks_exact_mut(n).zip(self.streams.chunks_exact(self.stride)) {
-                to.copy_from_slice(&from[self.at..][..n]);
-            }
-            kernels.words(planes, self.width, out);
-            self.at += n;
-        }
+        self.at += n;
         Ok(())
     }
 

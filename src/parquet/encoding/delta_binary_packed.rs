@@ -171,9 +171,10 @@ pub struct DeltaBinaryPacked<'a, T> {
     /// The value before the next one.
     before: T,
     least: T,
-    /// What is left of the block at hand: widths and bodies from the miniblock at hand on, the values of that which are
-    /// done, and the values left.
+    /// What is left of the block at hand: widths from the miniblock at hand on, the values of that which are done, and the
+    /// values left.
     widths: &'a [u8],
+    /// All bytes from the miniblock at hand on: kernels are quicker where more follows than they need.
     body: &'a [u8],
     at: usize,
     left: usize,
@@ -271,6 +272,25 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
         let values = self.behind.min(self.header.block);
         let max = if self.options.leniency.wide_int32 { 64 } else { T::BITS };
         let full = self.input.bytes();
+        // Most blocks are full, and nothing is wrong with them.
+        let (most, sum) = widths.iter().fold((0, 0), |(most, sum), &width| (width.max(most), sum + u64::from(width)));
+        let whole = (self.header.per / 8).saturating_mul(sum);
+        let sound = values == self.header.block
+            && u32::from(most) <= max
+            && self.header.per.is_multiple_of(8)
+            && whole <= full.len() as u64;
+        let len = if sound { whole } else { self.body_len(widths, widths_start, values, max)? };
+        let body = self.input.take(len, self.parts.miniblock)?;
+        self.behind -= values;
+        // No more than the bytes present can hold, or than the caller asks for.
+        let values = usize::try_from(values).unwrap_or(usize::MAX);
+        (self.widths, self.body, self.at, self.left) = (widths, full, 0, values);
+        Ok(Some(Block { start, least, widths, body, body_start, values }))
+    }
+
+    /// Bytes of the miniblocks of a block of so many values.
+    fn body_len(&mut self, widths: &[u8], widths_start: u64, values: u64, max: u32) -> Result<u64, Error> {
+        let full = self.input.bytes();
         // Only miniblocks that hold values have bodies, and widths that mean something.
         let (mut left, mut len) = (values, 0u64);
         for (i, &width) in widths.iter().enumerate() {
@@ -303,12 +323,7 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
             len += bytes;
             left -= these;
         }
-        let body = self.input.take(len, self.parts.miniblock)?;
-        self.behind -= values;
-        // No more than the bytes present can hold, or than the caller asks for.
-        let values = usize::try_from(values).unwrap_or(usize::MAX);
-        (self.widths, self.body, self.at, self.left) = (widths, body, 0, values);
-        Ok(Some(Block { start, least, widths, body, body_start, values }))
+        Ok(len)
     }
 
     /// The next values.
@@ -355,6 +370,10 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
             return;
         }
         self.before = T::deltas(kernels, self.body, self.widths, per, self.least, self.before, out);
+        if self.left == 0 {
+            self.at = 0;
+            return;
+        }
         let (whole, at) = (out.len() / per, out.len() % per);
         let used: usize = self.widths[..whole].iter().map(|&width| per / 8 * usize::from(width)).sum();
         self.at = at;
@@ -439,7 +458,7 @@ impl<'a, T: Delta> DeltaBinaryPacked<'a, T> {
         }
         // The caller has decoded that far.
         let found = self.skip(n).and_then(|()| if self.left == 0 { self.next_block().map(|_| ()) } else { Ok(()) });
-        found.map_or(self.start, |()| self.input.offset() - self.body.len() as u64)
+        found.map_or(self.start, |()| self.input.end() - self.body.len() as u64)
     }
 
     /// What follows the stream, whose values need not have been taken.

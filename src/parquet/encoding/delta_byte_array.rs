@@ -87,16 +87,19 @@ impl<'a> Streams<'a> {
             }
         }
         let (prefixes, suffixes) = (&lengths.prefixes[..n], &lengths.suffixes[..n]);
-        let (mut all, mut new) = (0, 0u64);
-        for ((&prefix, &suffix), value) in prefixes.iter().zip(suffixes).zip(&mut lengths.values) {
+        let values = &mut lengths.values[..n];
+        // Each loop is one that compilers make wide.
+        let mut all = 0;
+        for ((&prefix, &suffix), value) in prefixes.iter().zip(suffixes).zip(&mut *values) {
             all |= prefix | suffix;
-            new += u64::from(suffix.cast_unsigned());
+            // Of values that are not negative, sums below 2^32 are right.
             *value = prefix.cast_unsigned().wrapping_add(suffix.cast_unsigned());
         }
-        // Of values that are not negative, sums below 2^32 are right.
-        let longest = std::iter::once(self.before).chain(lengths.values.iter().map(|&value| value.into()));
-        let long =
-            longest.zip(prefixes).fold(false, |long, (before, &p)| long | (u64::from(p.cast_unsigned()) > before));
+        let new: u64 = suffixes.iter().map(|&suffix| u64::from(suffix.cast_unsigned())).sum();
+        let mut long = prefixes.first().is_some_and(|&first| u64::from(first.cast_unsigned()) > self.before);
+        for (&prefix, &before) in prefixes.iter().skip(1).zip(&*values) {
+            long |= prefix.cast_unsigned() > before;
+        }
         if all < 0 || long || new > self.suffixes.bytes().len() as u64 {
             return Err(before.judge(prefixes, suffixes));
         }
@@ -195,8 +198,7 @@ impl<'a, 's> DeltaByteArray<'a, 's> {
             let len = left.min(BATCH);
             let suffixes = self.streams.batch(len, &mut lengths)?;
             let values = &lengths.values[..len];
-            let total = values.iter().map(|&value| u64::from(value)).sum();
-            let to = out.extend(options.kernels, values, total, &options.limits, BYTES)?;
+            let to = out.extend(options.kernels, values, &options.limits, BYTES)?;
             options.kernels.prefixed(self.before, lengths.prefixes(len), lengths.suffixes(len), suffixes, to);
             self.keep(to);
             left -= len;

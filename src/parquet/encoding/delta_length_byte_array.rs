@@ -6,6 +6,7 @@ use super::delta_binary_packed::{DeltaBinaryPacked, Parts};
 use super::{BATCH, fault, finish};
 use crate::error::{EncodingFault, Error, Part};
 use crate::input::Input;
+use crate::kernels::LengthsSeen;
 use crate::parquet::byte_arrays::ByteArrays;
 use crate::parquet::options::Options;
 
@@ -51,17 +52,20 @@ impl<'a> DeltaLengthByteArray<'a> {
         Ok(walk.bytes.offset() - self.bytes.offset())
     }
 
-    /// Takes the next lengths, as many as there is room for, and their values' bytes.
-    fn batch<'l>(&mut self, lengths: &'l mut [i32]) -> Result<(&'l [u32], &'a [u8]), Error> {
+    /// Takes the next lengths, as many as there is room for, and their values' bytes. `sum` sees the lengths.
+    fn batch<'l>(
+        &mut self,
+        lengths: &'l mut [i32],
+        sum: impl FnOnce(&[u32]) -> Result<LengthsSeen, Error>,
+    ) -> Result<(&'l [u32], &'a [u8]), Error> {
         let before = self.lengths.clone();
         self.lengths.decode(lengths)?;
         let lengths: &[u32] = bytemuck::cast_slice(lengths);
-        let total = lengths.iter().map(|&length| u64::from(length)).sum();
-        let negative = lengths.iter().fold(0, |all, &length| all | length) >> 31 != 0;
-        if negative || total > self.bytes.bytes().len() as u64 {
+        let seen = sum(lengths)?;
+        if seen.largest > i32::MAX.cast_unsigned() || seen.total > self.bytes.bytes().len() as u64 {
             return Err(self.judge(lengths, &before));
         }
-        Ok((lengths, self.bytes.take(total, BYTES)?))
+        Ok((lengths, self.bytes.take(seen.total, BYTES)?))
     }
 
     /// The first fault of a batch that has one.
@@ -90,12 +94,12 @@ impl<'a> DeltaLengthByteArray<'a> {
     /// If there are fewer.
     pub fn decode(&mut self, n: usize, out: &mut ByteArrays) -> Result<(), Error> {
         assert!(n <= self.remaining(), "{n} of {} values", self.remaining());
-        let mut lengths = [0; BATCH];
-        let mut left = n;
+        let (mut lengths, mut left) = ([0; BATCH], n);
+        let Options { kernels, limits, .. } = self.options;
         while left > 0 {
-            let (lengths, bytes) = self.batch(&mut lengths[..left.min(BATCH)])?;
-            let to = out.extend(self.options.kernels, lengths, bytes.len() as u64, &self.options.limits, BYTES)?;
-            to.copy_from_slice(bytes);
+            let (lengths, bytes) =
+                self.batch(&mut lengths[..left.min(BATCH)], |lengths| out.lay_out(kernels, lengths, &limits, BYTES))?;
+            out.append(lengths.len(), bytes.len() as u64, &limits, BYTES)?.copy_from_slice(bytes);
             left -= lengths.len();
         }
         Ok(())
@@ -113,7 +117,11 @@ impl<'a> DeltaLengthByteArray<'a> {
         let mut lengths = [0; BATCH];
         let mut left = n;
         while left > 0 {
-            left -= self.batch(&mut lengths[..left.min(BATCH)])?.0.len();
+            let sum = |lengths: &[u32]| {
+                let largest = lengths.iter().fold(0, |largest, &length| largest.max(length));
+                Ok(LengthsSeen { largest, total: lengths.iter().map(|&length| u64::from(length)).sum() })
+            };
+            left -= self.batch(&mut lengths[..left.min(BATCH)], sum)?.0.len();
         }
         Ok(())
     }

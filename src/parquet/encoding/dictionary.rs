@@ -5,7 +5,7 @@
 
 use bytemuck::Pod;
 
-use super::hybrid::Hybrid;
+use super::hybrid::{Hybrid, repeat};
 use super::plain::{Plain, PlainBooleans, PlainByteArrays};
 use super::{BATCH, bytes_of, fault};
 use crate::error::{EncodingFault, Error, Limit, Part};
@@ -19,8 +19,9 @@ use crate::parquet::payload::PhysicalType;
 const WIDTH: Part = Part::Values("", "bit width");
 const INDEX: Part = Part::Values("", "index");
 
-/// Repeats of an index from which on the entry is looked up once.
-const LONG: usize = 64;
+/// Bytes of an entry up to which room is made for as many to each value, and bytes that kernels copy too many.
+const SHORT: usize = 256;
+const MORE: usize = 64;
 
 /// The values of a dictionary page. Keeps its memory; read the dictionaries of all chunks into the same.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct Dictionary {
     /// Values of a fixed width, in words so that they are aligned.
     words: Vec<u64>,
     values: ByteArrays,
+    /// Bytes of the longest of these.
+    longest: usize,
 }
 
 impl Dictionary {
@@ -71,6 +74,8 @@ impl Dictionary {
         (self.len, self.width) = (0, 0);
         self.values.clear();
         plain.decode(count, &mut self.values)?;
+        self.values.pad(MORE)?;
+        self.longest = self.values.iter().map(<[u8]>::len).max().unwrap_or(0);
         self.len = count;
         plain.finish().map(drop)
     }
@@ -226,40 +231,24 @@ impl<'a> DictionaryIndices<'a> {
         assert!(width > 0, "values of any length");
         let (mut out, n) = bytes_of(out, width);
         assert!(n <= self.remaining(), "{n} of {} values", self.remaining());
-        let mut indices = [0; BATCH];
-        while !out.is_empty() {
-            let before = self.indices.clone();
-            if let Some((index, n)) = self.indices.take_repeated(LONG, out.len() / width)? {
-                let (these, rest) = out.split_at_mut(n * width);
+        let (before, mut done, mut indices) = (self.indices.clone(), 0, [0; BATCH]);
+        while done < n {
+            let these = if let Some((index, these)) = self.indices.take_repeated(n - done)? {
                 let entry = (index as usize).checked_mul(width).and_then(|at| dictionary.table().get(at..at + width));
-                repeat(entry.ok_or_else(|| self.outside(&before, 0, index))?, these);
-                out = rest;
-                continue;
-            }
-            let n = self.short_runs(&mut indices, out.len() / width)?;
-            let (these, rest) = out.split_at_mut(n * width);
-            let found = dictionary.gather(kernels, &indices[..n], these);
-            if let Some(i) = found {
-                return Err(self.outside(&before, i, indices[i]));
-            }
-            out = rest;
+                repeat_bytes(entry.ok_or_else(|| self.outside(&before, done, index))?, these, out);
+                these
+            } else {
+                let indices = &mut indices[..self.indices.left_of_run()?.min(n - done).min(BATCH)];
+                self.indices.decode(indices)?;
+                if let Some(i) = dictionary.gather(kernels, indices, &mut out[..indices.len() * width]) {
+                    return Err(self.outside(&before, done + i, indices[i]));
+                }
+                indices.len()
+            };
+            out = &mut out[these * width..];
+            done += these;
         }
         Ok(())
-    }
-
-    /// Indices up to a long repeat, a batch at most.
-    fn short_runs(&mut self, indices: &mut [u32; BATCH], most: usize) -> Result<usize, Error> {
-        let most = most.min(BATCH);
-        let mut n = 0;
-        while n < most {
-            let these = self.indices.left_of_run()?.min(most - n);
-            if n > 0 && self.indices.repeats(LONG) {
-                break;
-            }
-            self.indices.decode(&mut indices[n..n + these])?;
-            n += these;
-        }
-        Ok(n)
     }
 
     /// Bytes of the next `n` values.
@@ -295,6 +284,9 @@ impl<'a> DictionaryIndices<'a> {
         assert!(n <= self.remaining(), "{n} of {} values", self.remaining());
         let values = self.dictionary.byte_arrays().expect("values of any length");
         let offsets: &[u32] = bytemuck::cast_slice(values.offsets());
+        if self.dictionary.longest <= SHORT {
+            return self.short_byte_arrays(n, values, offsets, out);
+        }
         let (starts_of, ends_of, kernels) = (&offsets[..values.len()], &offsets[1..], self.options.kernels);
         let (mut indices, mut starts, mut lengths) = ([0; BATCH], [0; BATCH], [0; BATCH]);
         let mut left = n;
@@ -307,14 +299,44 @@ impl<'a> DictionaryIndices<'a> {
                 return Err(self.outside(&before, i, indices[i]));
             }
             kernels.gather_u32(ends_of, indices, lengths);
-            let mut total = 0;
             for (length, start) in lengths.iter_mut().zip(&*starts) {
                 *length -= start;
-                total += u64::from(*length);
             }
-            let to = out.extend(kernels, lengths, total, &self.options.limits, INDEX)?;
+            let to = out.extend(kernels, lengths, &self.options.limits, INDEX)?;
             kernels.spans(values.bytes(), starts, lengths, to);
             left -= len;
+        }
+        Ok(())
+    }
+
+    /// The same from a dictionary without long entries: one pass writes offsets and bytes.
+    fn short_byte_arrays(
+        &mut self,
+        n: usize,
+        values: &ByteArrays,
+        offsets: &[u32],
+        out: &mut ByteArrays,
+    ) -> Result<(), Error> {
+        let Options { kernels, limits, .. } = self.options;
+        let (mut indices, mut left) = ([0; BATCH], n);
+        while left > 0 {
+            let indices = &mut indices[..left.min(BATCH)];
+            let before = self.indices.clone();
+            self.indices.decode(indices)?;
+            let most = indices.len() * self.dictionary.longest + MORE;
+            let (start, ends, bytes) = out.room(indices.len(), most, &limits, INDEX)?;
+            let seen = kernels.entries(values.bytes_and(MORE), offsets, indices, start, ends, bytes);
+            if seen.done < indices.len() {
+                if let Some(i) = indices.iter().position(|&index| index as usize >= self.dictionary.len) {
+                    return Err(self.outside(&before, i, indices[i]));
+                }
+                // Then the limits have left no room.
+                let total = indices.iter().map(|&index| values.span(index as usize).len() as u64).sum();
+                out.append(indices.len(), total, &limits, INDEX)?;
+            } else {
+                out.keep(indices.len());
+            }
+            left -= indices.len();
         }
         Ok(())
     }
@@ -339,19 +361,22 @@ impl<'a> DictionaryIndices<'a> {
     }
 }
 
-/// Fills `out` with copies of a value.
-fn repeat(value: &[u8], out: &mut [u8]) {
+/// Fills the first of `out` with `n` copies of a value.
+fn repeat_bytes(value: &[u8], n: usize, out: &mut [u8]) {
     match value.len() {
-        1 => out.fill(value[0]),
-        4 => repeat_array::<4>(value, out),
-        8 => repeat_array::<8>(value, out),
-        width => out.chunks_exact_mut(width).for_each(|out| out.copy_from_slice(value)),
+        1 => repeat(value[0], n, out),
+        4 => repeat_words::<4, u32>(value, n, out),
+        8 => repeat_words::<8, u64>(value, n, out),
+        width => out.chunks_exact_mut(width).take(n).for_each(|out| out.copy_from_slice(value)),
     }
 }
 
-fn repeat_array<const N: usize>(value: &[u8], out: &mut [u8]) {
-    let value: [u8; N] = value.try_into().unwrap_or([0; N]);
-    out.as_chunks_mut().0.fill(value);
+fn repeat_words<const N: usize, T: Pod>(value: &[u8], n: usize, out: &mut [u8]) {
+    let array: [u8; N] = value.try_into().unwrap_or([0; N]);
+    match bytemuck::try_cast_slice_mut::<_, T>(out) {
+        Ok(out) => repeat(bytemuck::pod_read_unaligned(&array), n, out),
+        Err(_) => repeat(array, n, out.as_chunks_mut().0),
+    }
 }
 
 /// The bits that an index into so many entries needs.

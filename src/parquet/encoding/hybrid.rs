@@ -130,10 +130,14 @@ impl<'a> Hybrid<'a> {
 
     fn repeated(&mut self) -> Result<u32, Error> {
         let start = self.input.offset();
+        let four = self.input.bytes().first_chunk();
         let bytes = self.input.take(self.width.div_ceil(8).into(), RUN)?;
-        let mut value = [0; 4];
-        value[..bytes.len()].copy_from_slice(bytes);
-        let found = u32::from_le_bytes(value);
+        let found = match four {
+            Some(four) => {
+                u32::from_le_bytes(*four) & u32::MAX.checked_shr(32 - self.width.div_ceil(8) * 8).unwrap_or(0)
+            }
+            None => bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)),
+        };
         if u64::from(found) >> self.width != 0 && !self.options.leniency.wide_runs {
             return Err(fault(EncodingFault::Width { found, width: self.width }, RUN).at(start));
         }
@@ -180,13 +184,12 @@ impl<'a> Hybrid<'a> {
         let mut out = out;
         while !out.is_empty() {
             let n = self.left_of_run()?.min(out.len());
-            let (these, rest) = out.split_at_mut(n);
             match self.run {
-                Run::Repeated { value, .. } => these.fill(self.narrow(value)?),
-                Run::Packed { body, .. } => unpack_from(self.options.kernels, body, self.width, self.at, these),
+                Run::Repeated { value, .. } => repeat(self.narrow(value)?, n, out),
+                Run::Packed { body, .. } => unpack_from(self.options.kernels, body, self.width, self.at, &mut out[..n]),
             }
             self.advance(n);
-            out = rest;
+            out = &mut out[n..];
         }
         Ok(())
     }
@@ -196,24 +199,16 @@ impl<'a> Hybrid<'a> {
         T::from_u32(value).ok_or_else(|| fault(kind, RUN).at(self.body))
     }
 
-    /// If the next values are all the same, `least` or more, and `most` at most: that value and their number.
-    pub(crate) fn take_repeated(&mut self, least: usize, most: usize) -> Result<Option<(u32, usize)>, Error> {
-        if most < least {
-            return Ok(None);
-        }
+    /// If the next values are all the same, that value and their number, `most` at most.
+    pub(crate) fn take_repeated(&mut self, most: usize) -> Result<Option<(u32, usize)>, Error> {
         let n = self.left_of_run()?.min(most);
         match self.run {
-            Run::Repeated { value, .. } if n >= least => {
+            Run::Repeated { value, .. } => {
                 self.advance(n);
                 Ok(Some((value, n)))
             }
-            _ => Ok(None),
+            Run::Packed { .. } => Ok(None),
         }
-    }
-
-    /// Whether the run at hand repeats a number `least` times or more.
-    pub(crate) fn repeats(&self, least: usize) -> bool {
-        matches!(self.run, Run::Repeated { .. }) && self.left() >= least
     }
 
     /// Where the body of the run lies that holds value `n` from here on.
@@ -253,7 +248,22 @@ impl<'a> Hybrid<'a> {
     }
 }
 
-/// Appends a sequence of runs: eight and more of a number are repeated, the others packed.
+/// Fills the first `n` values of `out`. Most runs are short: a block is stored where there is room for one, and what
+/// follows writes over what was too much.
+#[inline]
+pub(crate) fn repeat<T: Copy>(value: T, n: usize, out: &mut [T]) {
+    match out.first_chunk_mut::<16>() {
+        Some(block) if n <= 16 => *block = [value; 16],
+        _ => out[..n].fill(value),
+    }
+}
+
+/// Values of a packed run that [`encode`] appends at most: as many as a header of one byte can state.
+#[cfg(feature = "encode")]
+const PACKED: usize = 63 * 8;
+
+/// Appends a sequence of runs: eight and more of a number are repeated, the others packed, 504 at most in a run, as
+/// writers do.
 ///
 /// # Panics
 /// If a number has more bits than `width`, or `width` is above 32.
@@ -272,7 +282,7 @@ pub fn encode(values: &[u32], width: u32, out: &mut Vec<u8>) {
         }
         // Eights, up to one that starts a run worth repeating.
         let mut end = at;
-        while end < values.len() && same(end) < 8 {
+        while end < values.len() && end - at < PACKED && same(end) < 8 {
             end += 8;
         }
         let groups = (end - at) / 8;

@@ -228,16 +228,15 @@ impl<'a> PlainByteArrays<'a> {
         while left > 0 {
             // Starts count from the batch's first length, and have 32 bits: a batch of large values ends early.
             let (batch, first) = (self.input.bytes(), self.input.offset());
-            let (mut len, mut total) = (0, 0);
+            let mut len = 0;
             while len < left.min(BATCH) {
                 let Ok(start) = u32::try_from(self.input.offset() - first + 4) else { break };
                 let value = self.next()?;
                 starts[len] = start;
                 lengths[len] = u32::try_from(value.len()).unwrap_or(u32::MAX);
-                total += value.len() as u64;
                 len += 1;
             }
-            let bytes = out.extend(self.options.kernels, &lengths[..len], total, &self.options.limits, PART)?;
+            let bytes = out.extend(self.options.kernels, &lengths[..len], &self.options.limits, PART)?;
             self.options.kernels.spans(batch, &starts[..len], &lengths[..len], bytes);
             left -= len;
             self.remaining -= len;

@@ -8,22 +8,22 @@ use crate::blocks::{by_planes, eight_planes};
 use crate::scalar;
 
 #[target_feature(enable = "neon")]
-pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
+pub(crate) fn words(planes: &[u8], stride: usize, k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     if n < 16 {
-        return scalar::planes::words(planes, k, out);
+        return scalar::planes::words(planes, stride, k, out);
     }
     match k {
-        1 | 3 => scalar::planes::words(planes, k, out),
+        1 | 3 => scalar::planes::words(planes, stride, k, out),
         2 => {
-            let (low, high) = planes.split_at(n);
+            let (low, high) = (&planes[..n], &planes[stride..][..n]);
             by_planes::<2, 16>([low, high], k, out, |[low, high]| {
                 let (low, high) = (must_cast(*low), must_cast(*high));
                 must_cast([vzip1q_u8(low, high), vzip2q_u8(low, high)])
             });
         }
         4 => {
-            let [a, b, c, d, ..] = eight_planes(planes, n, 0);
+            let [a, b, c, d, ..] = eight_planes(planes, (stride, k, n), 0);
             by_planes::<4, 16>([a, b, c, d], k, out, |planes| must_cast(fours(planes.map(|bytes| must_cast(*bytes)))));
         }
         _ => {
@@ -31,7 +31,7 @@ pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
             while first < k {
                 // The last eight planes may be partly those before.
                 first = first.min(k.saturating_sub(8));
-                by_planes::<8, 16>(eight_planes(planes, n, first), k, &mut out[first..], |planes| {
+                by_planes::<8, 16>(eight_planes(planes, (stride, k, n), first), k, &mut out[first..], |planes| {
                     must_cast(eights(planes.map(|bytes| must_cast(*bytes))))
                 });
                 first += 8;

@@ -119,7 +119,7 @@ pub(super) fn widened(words: __m256i) -> [__m256i; 2] {
 
 /// How 8 words of up to 16 bits are taken out of 16 bytes.
 #[derive(Clone, Copy)]
-struct Narrow {
+pub(super) struct Narrow {
     /// For each value the four bytes from that one on where it starts.
     from: __m256i,
     /// The bit of the first byte where it starts.
@@ -129,7 +129,7 @@ struct Narrow {
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 #[inline]
-fn narrow(width: u32) -> Narrow {
+pub(super) fn narrow(width: u32) -> Narrow {
     let bit = _mm256_mullo_epi32(places32(), _mm256_set1_epi32(width.cast_signed()));
     let byte = _mm256_shuffle_epi8(_mm256_srli_epi32::<3>(bit), each_first());
     Narrow {
@@ -148,7 +148,7 @@ fn each_first() -> __m256i {
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 #[inline]
-fn narrow_words(cut: Narrow, bits: __m128i) -> __m256i {
+pub(super) fn narrow_words(cut: Narrow, bits: __m128i) -> __m256i {
     let bytes = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bits), cut.from);
     _mm256_and_si256(_mm256_srlv_epi32(bytes, cut.shift), cut.ones)
 }

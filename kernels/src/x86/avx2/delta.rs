@@ -4,7 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
-use super::bits::{cut32, cuts64, widened, words32, words64};
+use super::bits::{cut32, cuts64, narrow, narrow_words, widened, words32, words64};
 use crate::blocks::by_windows;
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
@@ -12,14 +12,20 @@ pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, b
     let least = _mm256_set1_epi32(least.cast_signed());
     let mut packed = packed;
     let mut sum = _mm256_set1_epi32(before.cast_signed());
+    let mut add = |deltas: __m256i| {
+        let sums = scan32(_mm256_add_epi32(deltas, least));
+        let values = _mm256_add_epi32(sums, sum);
+        sum = _mm256_add_epi32(sum, _mm256_permutevar8x32_epi32(sums, _mm256_set1_epi32(7)));
+        must_cast(values)
+    };
     for (out, &width) in out.chunks_mut(per).zip(widths) {
-        let cut = cut32(width.into());
-        by_windows::<32, 8, _>(packed, width.into(), out, |bits| {
-            let sums = scan32(_mm256_add_epi32(words32(cut, must_cast(*bits)), least));
-            let values = _mm256_add_epi32(sums, sum);
-            sum = _mm256_add_epi32(sum, _mm256_permutevar8x32_epi32(sums, _mm256_set1_epi32(7)));
-            must_cast(values)
-        });
+        if width <= 16 {
+            let cut = narrow(width.into());
+            by_windows::<16, 8, _>(packed, width.into(), out, |bits| add(narrow_words(cut, must_cast(*bits))));
+        } else {
+            let cut = cut32(width.into());
+            by_windows::<32, 8, _>(packed, width.into(), out, |bits| add(words32(cut, must_cast(*bits))));
+        }
         packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }
     out.last().copied().unwrap_or(before)
@@ -39,7 +45,10 @@ pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, b
         }))
     };
     for (out, &width) in out.chunks_mut(per).zip(widths) {
-        if width <= 32 {
+        if width <= 16 {
+            let cut = narrow(width.into());
+            by_windows::<16, 8, _>(packed, width.into(), out, |bits| add(widened(narrow_words(cut, must_cast(*bits)))));
+        } else if width <= 32 {
             let cut = cut32(width.into());
             by_windows::<32, 8, _>(packed, width.into(), out, |bits| add(widened(words32(cut, must_cast(*bits)))));
         } else {

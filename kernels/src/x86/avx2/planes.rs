@@ -12,17 +12,17 @@ use crate::x86::stream::{self, Line};
 use crate::{CountsSeen, Store, scalar};
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
-pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
+pub(crate) fn words(planes: &[u8], stride: usize, k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     // What compilers make of these loops is no slower than the registers below.
     if n < 32 || matches!(k, 1..=4) {
-        return scalar::planes::words(planes, k, out);
+        return scalar::planes::words(planes, stride, k, out);
     }
     let mut first = 0;
     while first < k {
         // The last eight planes may be partly those before.
         first = first.min(k.saturating_sub(8));
-        by_planes::<8, 32>(eight_planes(planes, n, first), k, &mut out[first..], |planes| {
+        by_planes::<8, 32>(eight_planes(planes, (stride, k, n), first), k, &mut out[first..], |planes| {
             must_cast(eights(planes.map(|bytes| must_cast(*bytes))))
         });
         first += 8;

@@ -8,7 +8,7 @@ use bytemuck::must_cast;
 
 use super::delta::{scan32, scan64};
 use crate::blocks::{by_heads, few_above_64};
-use crate::{LengthsSeen, scalar};
+use crate::{EntriesSeen, LengthsSeen, scalar};
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn offsets_u32(lengths: &[u32], start: u32, out: &mut [u32]) -> LengthsSeen {
@@ -53,6 +53,19 @@ pub(crate) fn offsets_u64(lengths: &[u32], start: u64, out: &mut [u64]) -> Lengt
 fn seen_by(largest: __m256i, total: __m256i) -> LengthsSeen {
     let (largest, total): ([u32; 8], [u64; 4]) = (must_cast(largest), must_cast(total));
     LengthsSeen { largest: largest.into_iter().fold(0, u32::max), total: total.iter().sum() }
+}
+
+/// The plain loop, compiled for this level.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+pub(crate) fn entries(
+    data: &[u8],
+    offsets: &[u32],
+    indices: &[u32],
+    start: u32,
+    ends: &mut [u32],
+    out: &mut [u8],
+) -> EntriesSeen {
+    scalar::strings::entries(data, offsets, indices, start, ends, out)
 }
 
 /// The plain loop, compiled for this level.

@@ -15,7 +15,7 @@ use crate::scalar::bits::ones;
 pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, before: u32, out: &mut [u32]) -> u32 {
     let least = _mm512_set1_epi32(least.cast_signed());
     let mut sum = _mm512_set1_epi32(before.cast_signed());
-    by_pairs::<16, _, _>(
+    let whole = by_pairs::<16, _, _>(
         packed,
         widths,
         per,
@@ -37,6 +37,10 @@ pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, b
             ]
         },
     );
+    // The next call waits for this: from a register it comes sooner than from what was just stored.
+    if whole {
+        return _mm_cvtsi128_si32(_mm512_castsi512_si128(sum)).cast_unsigned();
+    }
     out.last().copied().unwrap_or(before)
 }
 
@@ -46,7 +50,7 @@ pub(crate) fn deltas_u32(packed: &[u8], widths: &[u8], per: usize, least: u32, b
 pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, before: u64, out: &mut [u64]) -> u64 {
     let least = _mm512_set1_epi64(least.cast_signed());
     let mut sum = _mm512_set1_epi64(before.cast_signed());
-    by_pairs::<8, _, _>(
+    let whole = by_pairs::<8, _, _>(
         packed,
         widths,
         per,
@@ -67,6 +71,9 @@ pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, b
             ]
         },
     );
+    if whole {
+        return _mm_cvtsi128_si64(_mm512_castsi512_si128(sum)).cast_unsigned();
+    }
     out.last().copied().unwrap_or(before)
 }
 
@@ -109,6 +116,7 @@ fn cuts_64(width: u32) -> Cuts {
 }
 
 /// Two registers of `N` words at a time, run by run. `words` is given the registers that start where each one's bits do.
+/// Returns whether all runs were whole, that is no word was made that `out` has no room for.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
@@ -120,18 +128,17 @@ fn by_pairs<const N: usize, T: Pod, W: FnMut(&Cuts, __m512i, __m512i) -> [__m512
     out: &mut [T],
     cuts: impl Fn(u32) -> Cuts,
     mut words: W,
-) {
+) -> bool {
     // Runs far from the ends of both slices; few widths change from run to run.
     let (mut packed, mut run, mut done) = (packed, 0, 0);
     let first = widths.first().copied().unwrap_or(0);
     let mut last = (first, cuts(first.into()));
-    let mut runs = out.chunks_exact_mut(per);
     while let Some(&width) = widths.get(run) {
         let (len, step) = (per / 8 * usize::from(width), N / 8 * usize::from(width).min(8 * 64 / N));
         if packed.len() < len + 128 {
             break;
         }
-        let Some(out) = runs.next() else { break };
+        let Some(out) = out[done..].get_mut(..per) else { break };
         if width != last.0 {
             last = (width, cuts(width.into()));
         }
@@ -148,6 +155,9 @@ fn by_pairs<const N: usize, T: Pod, W: FnMut(&Cuts, __m512i, __m512i) -> [__m512
         run += 1;
         done += per;
     }
+    if done == out.len() {
+        return true;
+    }
     // The same, with less than whole registers.
     for (out, &width) in out[done..].chunks_mut(per).zip(&widths[run..]) {
         let (cuts, step) = (cuts(width.into()), N / 8 * usize::from(width));
@@ -162,6 +172,7 @@ fn by_pairs<const N: usize, T: Pod, W: FnMut(&Cuts, __m512i, __m512i) -> [__m512
         }
         packed = packed.get(per / 8 * usize::from(width)..).unwrap_or(&[]);
     }
+    false
 }
 
 /// Running sums of 16 words.

@@ -15,11 +15,11 @@ use crate::{CountsSeen, Store, scalar};
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
-pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
+pub(crate) fn words(planes: &[u8], stride: usize, k: usize, out: &mut [u8]) {
     let n = out.len() / k;
     match k {
-        1..=4 => scalar::planes::words(planes, k, out),
-        8 if n >= 64 => by_planes::<8, 64>(eight_planes(planes, n, 0), k, out, |planes| {
+        1..=4 => scalar::planes::words(planes, stride, k, out),
+        8 if n >= 64 => by_planes::<8, 64>(eight_planes(planes, (stride, k, n), 0), k, out, |planes| {
             // Pairs of places move so that they end up in order below.
             let planes = planes.map(|bytes| _mm512_permutexvar_epi16(must_cast(PAIRS), must_cast(*bytes)));
             let [a, b, c, d, e, f, g, h] = planes;
@@ -29,7 +29,7 @@ pub(crate) fn words(planes: &[u8], k: usize, out: &mut [u8]) {
             });
             must_cast(words)
         }),
-        _ => avx2::planes::words(planes, k, out),
+        _ => avx2::planes::words(planes, stride, k, out),
     }
 }
 
