@@ -35,6 +35,12 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
+        Fault::from(&error)
+    }
+}
+
+impl From<&Error> for Fault {
+    fn from(error: &Error) -> Fault {
         let mut message = error.message();
         // A gene that there is not is called by its name alone.
         let named = error.part() == Part::Genes && error.kind() == ErrorKind::Missing;
@@ -44,13 +50,13 @@ impl From<Error> for Fault {
         if let Some(offset) = error.unpacked_offset() {
             message = format!("byte {offset} of the unpacked body: {message}");
         }
-        if let Some(advice) = advice(&error) {
+        if let Some(advice) = advice(error) {
             message = format!("{message}; {advice}");
         }
         Fault {
             kind: error.kind().name(),
             offset: error.offset(),
-            part: part(&error),
+            part: part(error),
             path: error.path().map(text),
             message,
         }

@@ -1,5 +1,7 @@
 //! Tables of text with aligned columns.
 
+use crate::text::cut;
+
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -38,9 +40,41 @@ impl Table {
         some.unwrap_or_else(|| fewer(dispensable.len()))
     }
 
-    fn lines_without(&self, columns: &[usize]) -> impl Iterator<Item = String> {
+    /// The lines with the columns in colours, given by the numbers that a terminal takes, and cut to its width.
+    pub fn painted(&self, colours: &[&str], width: Option<usize>) -> Vec<String> {
+        let most = width.unwrap_or(usize::MAX);
+        let lines = self.lines();
+        let widths = self.widths();
+        lines
+            .map(|line| {
+                let mut painted = String::new();
+                let line = cut(&line, most);
+                let mut rest = &*line;
+                for (column, colour) in colours.iter().enumerate() {
+                    // A cell with the space before the next one.
+                    let len = if column + 1 < colours.len() { widths[column] + 2 } else { usize::MAX };
+                    let at = rest.char_indices().nth(len).map_or(rest.len(), |(at, _)| at);
+                    let (cell, after) = rest.split_at(at);
+                    rest = after;
+                    match (cell.trim_end(), *colour) {
+                        ("", _) | (_, "") => painted.push_str(cell),
+                        (text, colour) => {
+                            painted.push_str(&format!("\x1b[{colour}m{text}\x1b[0m{}", &cell[text.len()..]));
+                        }
+                    }
+                }
+                painted
+            })
+            .collect()
+    }
+
+    fn widths(&self) -> Vec<usize> {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.align.len()).map(width).collect();
+        (0..self.align.len()).map(width).collect()
+    }
+
+    fn lines_without(&self, columns: &[usize]) -> impl Iterator<Item = String> {
+        let widths = self.widths();
         self.rows.iter().map(move |row| {
             let mut line = String::new();
             let kept = (0..row.len()).filter(|column| !columns.contains(column));
@@ -74,5 +108,8 @@ mod tests {
         assert_eq!((table.fitting(None, &[1]), table.fitting(Some(19), &[1, 2])), (lines.clone(), lines));
         assert_eq!(table.fitting(Some(18), &[1, 2]), ["name    note", "a       …", "abcdef"]);
         assert_eq!(table.fitting(Some(3), &[1, 2]), ["name", "a", "abcdef"]);
+        let painted = table.painted(&["1", "", "36"], Some(17));
+        assert_eq!(painted[0], "\x1b[1mname\x1b[0m        n  \x1b[36mno…\x1b[0m");
+        assert_eq!(painted[1..], ["\x1b[1ma\x1b[0m       1,000  \x1b[36m…\x1b[0m", "\x1b[1mabcdef\x1b[0m      1"]);
     }
 }

@@ -49,6 +49,9 @@ pub struct PageTrace {
     pub spans: ValueSpans,
     /// What the main spans of values from a dictionary count from.
     pub dictionary_origin: Option<Origin>,
+    /// Where spans count from the start of the unpacked body, that body, or what of it is compressed: its offset in the
+    /// body, and its bytes.
+    pub unpacked: Option<(u64, Vec<u8>)>,
     /// Definition levels; none where all are 0.
     pub definitions: Vec<u8>,
     /// Repetition levels; none where all are 0.
@@ -77,6 +80,7 @@ impl PageTrace {
             origin: Origin::File,
             spans: ValueSpans::default(),
             dictionary_origin: None,
+            unpacked: None,
             definitions: Vec::new(),
             repetitions: Vec::new(),
             values: None,
@@ -113,6 +117,7 @@ impl<'a> ColumnReader<'a, '_> {
         let (body, unpacked) = dictionary_bytes(page, column.codec, unpacker, dictionary_body, &options)?;
         let (start, end) = (body.offset(), body.end());
         trace.origin = if unpacked { Origin::Body } else { Origin::File };
+        trace.unpacked = unpacked.then(|| (start, body.bytes().to_vec()));
         let mut steps = Trace::default();
         let detail = format_args!("{} values", trace.info.num_values);
         Steps::new(&mut steps, "", &options.limits).step("entries", start..end, detail, 0)?;
@@ -184,6 +189,8 @@ impl<'a> ColumnReader<'a, '_> {
         let Some(body) = body else { return Ok(Start { offset: 0, buffer: 0, len: 0 }) };
         trace.origin = if body.unpacked { Origin::Body } else { Origin::File };
         trace.levels_origin = if body.unpacked && body.values.is_none() { Origin::Body } else { Origin::File };
+        let packed = body.values.unwrap_or(body.levels);
+        trace.unpacked = body.unpacked.then(|| (packed.offset(), packed.bytes().to_vec()));
         let mut steps = Trace::default();
         let mut input = body.levels;
         let sections = [
