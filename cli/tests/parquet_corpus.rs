@@ -202,6 +202,9 @@ fn sound(path: &Path) -> Result<(), Failed> {
         }
     }
     same_rows(path, &expected, found)?;
+    for (column, found) in found.iter().enumerate() {
+        traced(path, column, &found["name"], &expected)?;
+    }
     let facts = run("pages", path, &[], 0)?;
     let (found, pages) = (list(&facts, "pages")?, list(&expected, "pages")?);
     if found.len() != pages.len() {
@@ -225,6 +228,38 @@ fn sound(path: &Path) -> Result<(), Failed> {
         Some(columns) if columns.iter().all(|column| column["plain_bytes"].is_u64()) => Ok(()),
         _ => Err(format!("{info}").into()),
     }
+}
+
+/// Each page of a column has its steps, and those that the corpus holds are the same.
+fn traced(path: &Path, column: usize, name: &Value, expected: &Value) -> Result<(), Failed> {
+    let trace = run("trace", path, &[&column.to_string()], 0)?;
+    let pages = list(&trace, "pages")?;
+    let of_column = |page: &&Value| page["col"].as_u64() == Some(column as u64);
+    let known: Vec<&Value> = list(expected, "pages")?.iter().filter(of_column).collect();
+    if pages.len() != known.len() {
+        return Err(format!("{} pages traced, expected {}", pages.len(), known.len()).into());
+    }
+    for (page, known) in pages.iter().zip(known) {
+        for key in ["rg", "type", "encoding", "codec", "header_start", "body_start", "body_end", "num_values"] {
+            if page[key] != known[key] {
+                return Err(format!("{key} is not {}: {page}", known[key]).into());
+            }
+        }
+        if list(page, "header_steps")?.is_empty() || page.get("error").is_some() {
+            return Err(format!("{page}").into());
+        }
+    }
+    let Some(steps) = expected["trace"].as_array().and_then(|all| all.iter().find(|one| one["column"] == *name)) else {
+        return Ok(());
+    };
+    let data = pages.iter().find(|page| page["type"] == "DATA_PAGE").ok_or("no data page")?;
+    let (found, expected) = (list(data, "steps")?, list(steps, "steps")?);
+    let alike =
+        |found: &Value, step: &Value| ["label", "start", "end", "detail"].iter().all(|key| found[key] == step[key]);
+    if found.len() != expected.len() || !found.iter().zip(expected).all(|(found, step)| alike(found, step)) {
+        return Err(format!("steps {found:?}, expected {expected:?}").into());
+    }
+    Ok(())
 }
 
 /// Row by row the values are those of the columns.
