@@ -227,11 +227,16 @@ fn hadoop(body: Input<'_>, size: usize, out: &mut Vec<u8>) -> Result<usize, Erro
         };
         while !rest.is_empty() {
             let end = number(&mut rest)?.checked_add(len)?;
-            while len < end {
+            loop {
                 let block = number(&mut rest)?;
                 let block = rest.split_off(..block)?;
                 let written = lz4_flex::block::decompress_into(block, room.get_mut(len..end)?).ok()?;
-                len = if written == 0 { return None } else { len + written };
+                len += written;
+                match written {
+                    _ if len == end => break,
+                    0 => return None,
+                    _ => {}
+                }
             }
         }
         Some(len)

@@ -25,6 +25,8 @@
 //! # Ok::<(), tilekern::Error>(())
 //! ```
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod codec;
 mod column;
 mod footer;
@@ -36,6 +38,8 @@ mod spans;
 mod thrift;
 mod trace;
 
+#[cfg(feature = "arrow")]
+pub use arrow::Strings;
 pub use codec::Codec;
 pub use column::{Batch, Buffers, ColumnData, ColumnReader, ColumnType, Page, PageInfo};
 pub use footer::{Column, ColumnChunk, LogicalType, Metadata, Node, NodeKind, Repetition, RowGroup, Schema, TimeUnit};

@@ -199,7 +199,8 @@ fn fixed(n: usize, width: Option<usize>, start: u64) -> ValueSpans {
             Some(width) => (i * width as u64, width as u64),
             None => (i / 8, 1),
         };
-        all.push([start + at..start + at + width]);
+        let span = start + at..start + at + width;
+        all.push([span]);
     }
     all
 }
@@ -239,7 +240,8 @@ fn vectors<T: Decimal>(input: Input<'_>, count: usize, options: &Options, all: &
     let mut scratch = Scratch::new();
     let mut vectors = Alp::new::<T>(input, count, options, &mut scratch)?.vectors;
     while let Some(vector) = vectors.next_vector()? {
-        (0..vector.values).for_each(|_| all.push([vector.start..vectors.offset()]));
+        let span = vector.start..vectors.offset();
+        (0..vector.values).for_each(|_| all.push([span.clone()]));
     }
     Ok(())
 }
