@@ -5,6 +5,9 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::FileReader;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
 use support::parquet::orders;
 use support::{Run, names, tile, tilekern, tilekern_with};
@@ -85,7 +88,7 @@ fn pages_are_listed() {
     assert!(country.iter().all(|page| all.contains(page) && page["rg"] == 1 && page["col"] == 1));
     let facts = ["page", "type", "encoding", "codec"].map(|key| &country[1][key]);
     assert_eq!(facts, [&json!(1), &json!("DATA_PAGE"), &json!("RLE_DICTIONARY"), &json!("SNAPPY")]);
-    assert_eq!((&country[1]["num_values"], &country[1]["non_null"]), (&json!(200), &json!(167)));
+    assert_eq!((&country[1]["num_values"], &country[1]["non_null"]), (&json!(200), &json!(166)));
     // Behind each other, without gaps, in each chunk.
     for two in all.windows(2).filter(|two| two[0]["col"] == two[1]["col"] && two[0]["rg"] == two[1]["rg"]) {
         assert_eq!(two[0]["body_end"], two[1]["header_start"]);
@@ -98,7 +101,7 @@ fn pages_are_listed() {
     let columns: Vec<_> = place["pages"].as_array().unwrap().iter().map(|page| page["column"].as_str()).collect();
     assert!(columns.contains(&Some("place.x")) && columns.contains(&Some("place.y")), "{columns:?}");
     let text = run("pages", &path, "country");
-    assert_eq!((text.code, text.stdout.lines().count()), (Some(0), 5), "{text:?}");
+    assert_eq!((text.code, text.stdout.lines().count()), (Some(0), 6), "{text:?}");
     assert_eq!(fault("pages", &path, "none"), ("missing".to_owned(), "columns".to_owned()));
     assert_eq!(fault("pages", &path, "--row-group 2"), ("out_of_range".to_owned(), "row groups".to_owned()));
     assert!(run("pages", &path, "none").stderr.contains("id, country, weight"));
@@ -166,6 +169,42 @@ fn values_are_decoded() {
     assert_eq!(names(folder.path()), ["orders.parquet", "out.jsonl"]);
 }
 
+/// The rows of an Arrow file, in one batch.
+fn batch(path: &Path) -> RecordBatch {
+    let reader = FileReader::try_new(fs::File::open(path).unwrap(), None).unwrap();
+    let schema = reader.schema();
+    let batches: Vec<RecordBatch> = reader.map(Result::unwrap).collect();
+    arrow_select::concat::concat_batches(&schema, &batches).unwrap()
+}
+
+#[test]
+fn arrow_files_hold_what_another_reader_gives() {
+    let (folder, path) = made();
+    let out = folder.path().join("out.arrow");
+    let written = sound("decode", &path, &format!("-o {}", text(&out)));
+    assert_eq!(
+        (&written["num_rows"], &written["n_columns"], &written["format"]),
+        (&json!(600), &json!(7), &json!("arrow"))
+    );
+    let found = batch(&out);
+    let other = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(&path).unwrap()).unwrap();
+    let schema = other.schema().clone();
+    let batches: Vec<RecordBatch> = other.build().unwrap().map(Result::unwrap).collect();
+    let expected = arrow_select::concat::concat_batches(&schema, &batches).unwrap();
+    assert_eq!(found.num_columns(), 6);
+    for (column, expected) in expected.columns().iter().enumerate() {
+        assert_eq!(found.column(column), expected, "{}", schema.field(column).name());
+    }
+    // Some fields of one row group.
+    sound("decode", &path, &format!("--column tags --column place --row-group 1 -o {}", text(&out)));
+    let found = batch(&out);
+    let names_of: Vec<_> = found.schema().fields().iter().map(|field| field.name().clone()).collect();
+    assert_eq!((found.num_rows(), names_of), (200, vec!["tags".to_owned(), "place".to_owned()]));
+    let part = run("decode", &path, &format!("--column place.x -o {}", text(&out)));
+    assert!(part.code == Some(2) && part.stderr.contains("--column place"), "{part:?}");
+    assert_eq!(names(folder.path()), ["orders.parquet", "out.arrow"]);
+}
+
 #[test]
 fn decoding_ends_in_faults_and_leaves_nothing() {
     let (folder, path) = made();
@@ -210,11 +249,11 @@ fn steps_are_traced() {
     let page = &country["pages"][0];
     assert_eq!((&page["unpacked"], &page["levels_unpacked"]), (&json!(true), &json!(true)));
     assert_eq!(page["level_steps"][0]["label"], "definition levels: length");
-    assert_eq!((&page["level_steps"][0]["start"], &page["level_steps"][0]["bytes"]), (&json!(0), &json!("33000000")));
+    assert_eq!((&page["level_steps"][0]["start"], &page["level_steps"][0]["bytes"]), (&json!(0), &json!("21000000")));
     assert_eq!(page["steps"][0]["bytes"], "02");
     let all = run("trace", &path, "country");
     assert_eq!(all.code, Some(0));
-    for words in ["row group 1, page 1: DATA_PAGE, RLE_DICTIONARY, SNAPPY, 200 values, 33 nulls", "unpacked body"] {
+    for words in ["row group 1, page 1: DATA_PAGE, RLE_DICTIONARY, SNAPPY, 200 values, 34 nulls", "unpacked body"] {
         assert!(all.stdout.contains(words), "{words}: {all:?}");
     }
     assert!(!all.stdout.contains('\u{1b}'));
@@ -251,7 +290,7 @@ fn a_trace_is_one_page_of_html() {
     let out = folder.path().join("trace.html");
     let written = sound("trace", &path, &format!("country --html {}", text(&out)));
     let html = fs::read_to_string(&out).unwrap();
-    assert_eq!((&written["n_pages"], &written["bytes"]), (&json!(4), &json!(html.len())));
+    assert_eq!((&written["n_pages"], &written["bytes"]), (&json!(5), &json!(html.len())));
     // It needs nothing else.
     for word in ["http:", "https:", "src=", "href=", "url(", "@import"] {
         assert!(!html.contains(word), "{word}");
@@ -259,7 +298,7 @@ fn a_trace_is_one_page_of_html() {
     assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (2, 2));
     let data = data(&html);
     let pages = data["pages"].as_array().unwrap();
-    assert_eq!((pages.len(), data["left_out"].as_u64()), (4, Some(0)));
+    assert_eq!((pages.len(), data["left_out"].as_u64()), (5, Some(0)));
     let unhex = |text: &Value| text.as_str().unwrap().len() as u64 / 2;
     for page in pages {
         for region in page["bytes"].as_array().unwrap() {
@@ -276,7 +315,7 @@ fn a_trace_is_one_page_of_html() {
     let value = &pages[1]["values"][1];
     assert_eq!((&value["text"], &value["at"][0]), (&json!("DE"), &json!([0, 1, 6, 12])));
     assert_eq!(value["at"][1].as_array().map(Vec::len), Some(4));
-    assert_eq!(pages[3]["values"][0]["at"][0][0], 2, "the dictionary of its own row group");
+    assert_eq!(pages[4]["values"][0]["at"][0][0], 3, "the dictionary of its own row group");
     // One page alone has no dictionary to point to.
     sound("trace", &path, &format!("country --page 1 --row-group 0 --html {}", text(&out)));
     let alone = self::data(&fs::read_to_string(&out).unwrap());
@@ -410,7 +449,8 @@ fn damage_is_no_surprise() {
         let column = if verb == "trace" { Some("0") } else { None };
         let run = tilekern_with([verb, "--as", "parquet", "--json", "-"].into_iter().chain(column), bytes);
         assert!(matches!(run.code, Some(0 | 1)), "{verb}, {what}: {run:?}");
-        assert!(run.json().is_object() && run.stderr.is_empty(), "{verb}, {what}: {run:?}");
+        let only_warnings = run.stderr.lines().all(|line| line.starts_with("warning: "));
+        assert!(run.json().is_object() && only_warnings, "{verb}, {what}: {run:?}");
         run.code
     };
     let verbs = ["verify", "decode", "trace", "pages", "info"];
