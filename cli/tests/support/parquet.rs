@@ -114,3 +114,12 @@ pub fn small(path: &Path) {
         .set_created_by("t".to_owned());
     write(path, &batch.expect("columns"), properties);
 }
+
+/// Pages of version 2.
+pub fn version_2(path: &Path) {
+    let array: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
+    let schema = Schema::new(vec![Field::new("n", DataType::Int32, true)]);
+    let batch = RecordBatch::try_new(Arc::new(schema), vec![array]).expect("a column");
+    let version = parquet::file::properties::WriterVersion::PARQUET_2_0;
+    write(path, &batch, WriterProperties::builder().set_writer_version(version));
+}
