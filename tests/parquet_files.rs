@@ -28,7 +28,7 @@ fn main() {
             for path in files {
                 let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
                 let small = std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() < 6000);
-                if small && (folder.is_empty() || trials.len() % 12 == 0) {
+                if small && (folder.is_empty() || trials.len() % 20 == 0) {
                     let path = path.clone();
                     trials.push(Trial::test(format!("damaged {folder} {name}"), move || damaged(&path)));
                 }

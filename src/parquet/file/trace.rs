@@ -114,15 +114,18 @@ impl<'a> ColumnReader<'a, '_> {
     fn trace_dictionary(&mut self, page: &RawPage<'a>, trace: &mut PageTrace) -> Result<(), Error> {
         let (column, options) = (self.column, self.options);
         let Buffers { unpacker, dictionary_body, .. } = &mut *self.buffers;
-        let (body, unpacked) = dictionary_bytes(page, column.codec, unpacker, dictionary_body, &options)?;
-        let (start, end) = (body.offset(), body.end());
-        trace.origin = if unpacked { Origin::Body } else { Origin::File };
-        trace.unpacked = unpacked.then(|| (start, body.bytes().to_vec()));
-        let mut steps = Trace::default();
-        let detail = format_args!("{} values", trace.info.num_values);
-        Steps::new(&mut steps, "", &options.limits).step("entries", start..end, detail, 0)?;
-        trace.steps = steps.steps;
+        let body = dictionary_bytes(page, column.codec, unpacker, dictionary_body, &options);
+        trace.unpacked = body.as_ref().ok().filter(|(_, unpacked)| *unpacked).map(|(body, _)| kept(body));
+        let body = body.map(|(body, unpacked)| (body.offset()..body.end(), unpacked));
+        if let Ok((span, unpacked)) = &body {
+            trace.origin = if *unpacked { Origin::Body } else { Origin::File };
+            let mut steps = Trace::default();
+            steps.step("entries", span.clone(), format_args!("{} values", trace.info.num_values));
+            trace.steps = steps.steps;
+        }
+        // Tells the fault, if there is one, in the words of a plain read.
         self.read_other(page)?;
+        let start = body?.0.start;
         let dictionary = &self.buffers.dictionary;
         trace.spans = ValueSpans::entries(dictionary, column.physical_type, start, &options.limits)?;
         self.entries = Entries { spans: trace.spans.main(), origin: Some(trace.origin) };
@@ -189,8 +192,7 @@ impl<'a> ColumnReader<'a, '_> {
         let Some(body) = body else { return Ok(Start { offset: 0, buffer: 0, len: 0 }) };
         trace.origin = if body.unpacked { Origin::Body } else { Origin::File };
         trace.levels_origin = if body.unpacked && body.values.is_none() { Origin::Body } else { Origin::File };
-        let packed = body.values.unwrap_or(body.levels);
-        trace.unpacked = body.unpacked.then(|| (packed.offset(), packed.bytes().to_vec()));
+        trace.unpacked = body.unpacked.then(|| kept(&body.values.unwrap_or(body.levels)));
         let mut steps = Trace::default();
         let mut input = body.levels;
         let sections = [
@@ -220,6 +222,11 @@ impl<'a> ColumnReader<'a, '_> {
         let buffer = usize::try_from(in_buffer).unwrap_or(0);
         Ok(Start { offset: values.offset(), buffer, len: values.bytes().len() })
     }
+}
+
+/// A copy of bytes, with their offset.
+fn kept(body: &Input<'_>) -> (u64, Vec<u8>) {
+    (body.offset(), body.bytes().to_vec())
 }
 
 /// Where the values of a page start, and how many bytes they have.
