@@ -1,10 +1,12 @@
 //! The trace of a column of a Parquet file.
 
+use std::cell::RefCell;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
 use tilekern::parquet::Options;
-use tilekern::parquet::file::{Buffers, File, Origin, PageTrace};
+use tilekern::parquet::file::{Buffers, File, Origin, PageTrace, Pages};
 use tilekern::{Error, Step};
 
 use super::{column, html, listed, names, open, row_groups};
@@ -49,55 +51,113 @@ impl<'a> Traced<'a> {
         mut visit: impl FnMut(usize, PageTrace) -> Result<(), Stop>,
     ) -> Result<Option<Fault>, Stop> {
         let fault = |error: Error| Fault::of(error, self.path);
-        let (mut first, mut seen) = (None, 0);
+        let mut first = None;
         let mut buffers = Buffers::new();
         for group in row_groups(&self.file, request.row_group, self.path)? {
             let mut reader = match self.file.column(group, self.column, &mut buffers) {
                 Ok(reader) => reader,
                 Err(error) => return Ok(first.or(Some(fault(error)))),
             };
-            loop {
+            for number in 0.. {
+                // The entries of a dictionary, which comes first, are what values of other pages point to.
+                if number > 0 && request.page.is_some_and(|page| page > number) {
+                    match reader.next_info() {
+                        // What is wrong with a page that is not asked for is not told.
+                        Err(error) if error.page().is_some_and(|place| place.page.is_some()) => continue,
+                        Err(error) => return Ok(first.or(Some(fault(error)))),
+                        Ok(Some(_)) => continue,
+                        Ok(None) => break,
+                    }
+                }
                 let mut page = match reader.next_trace() {
                     Ok(None) => break,
                     Ok(Some(page)) => page,
                     Err(error) => return Ok(first.or(Some(fault(error)))),
                 };
-                if request.page.is_some_and(|number| number != page.info.number) {
+                if request.page.is_some_and(|page| page != number) {
                     continue;
                 }
-                seen += 1;
                 if let Some(error) = page.fault.take() {
                     page.fault = Some(error.in_path(self.path));
                     first = first.or(page.fault.as_ref().map(Fault::from));
                 }
                 visit(group, page)?;
+                if request.page.is_some() {
+                    break;
+                }
             }
         }
-        match request.page.filter(|_| seen == 0 && first.is_none()) {
-            Some(number) => {
-                let message = format!("there is no page {number}: `tilekern pages` tells which there are");
-                Err(Fault { part: Some("pages".to_owned()), ..Fault::new("out_of_range", self.path, message) }.into())
+        Ok(first)
+    }
+
+    /// Passes a page number that there is, as far as headers can be read.
+    fn check(&self, request: &Request<'_>) -> Result<(), Stop> {
+        let groups = row_groups(&self.file, request.row_group, self.path)?;
+        let Some(number) = request.page else { return Ok(()) };
+        let mut most = 0;
+        for group in groups {
+            let Ok((chunk, _)) = self.file.chunk(group, self.column) else { return Ok(()) };
+            for (n, page) in (0..).zip(Pages::new(chunk)) {
+                if page.is_err() || n == number {
+                    return Ok(());
+                }
+                most = most.max(n + 1);
             }
-            None => Ok(first),
         }
+        let message = format!("there is no page {number}: choose one of 0..{most}");
+        Err(Fault { part: Some("pages".to_owned()), ..Fault::new("out_of_range", self.path, message) }.into())
     }
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
+/// What `--json` prints. Pages are traced as they are written.
 struct Record<'a> {
-    path: &'a str,
-    kind: &'static str,
-    bytes: u64,
-    column: &'a str,
-    physical_type: &'static str,
-    pages: Vec<PageRecord>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a Fault>,
+    traced: &'a Traced<'a>,
+    request: &'a Request<'a>,
+    outcome: RefCell<Result<Option<Fault>, Stop>>,
+}
+
+impl Serialize for Record<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Record { traced, outcome, .. } = self;
+        let leaf = &traced.file.metadata().schema.columns[traced.column];
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("path", &traced.path.to_string_lossy())?;
+        map.serialize_entry("kind", PARQUET)?;
+        map.serialize_entry("bytes", &traced.bytes.len())?;
+        map.serialize_entry("column", &traced.name)?;
+        map.serialize_entry("physical_type", leaf.physical_type.name())?;
+        map.serialize_entry("pages", &PageRecords(self))?;
+        if let Ok(Some(fault)) = &*outcome.borrow() {
+            map.serialize_entry("error", fault)?;
+        }
+        map.end()
+    }
+}
+
+struct PageRecords<'a>(&'a Record<'a>);
+
+impl Serialize for PageRecords<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Record { traced, request, outcome } = self.0;
+        let mut list = to.serialize_seq(None)?;
+        let mut failed = None;
+        let traced = traced.each(request, |rg, page| {
+            list.serialize_element(&PageRecord::of(traced, rg, &page)).map_err(|error| {
+                let stop = Stop::Fault(Fault::new("io", traced.path, error.to_string()));
+                failed = Some(error);
+                stop
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        *outcome.borrow_mut() = traced;
+        list.end()
+    }
 }
 
 #[derive(Serialize)]
-struct PageRecord {
+struct PageRecord<'p> {
     rg: usize,
     page: u32,
     #[serde(rename = "type")]
@@ -112,11 +172,34 @@ struct PageRecord {
     levels_unpacked: bool,
     /// The same of values.
     unpacked: bool,
-    header_steps: serde_json::Value,
-    level_steps: serde_json::Value,
-    steps: serde_json::Value,
+    header_steps: Vec<StepRecord<'p>>,
+    level_steps: Vec<StepRecord<'p>>,
+    steps: Vec<StepRecord<'p>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Fault>,
+}
+
+impl<'p> PageRecord<'p> {
+    fn of(traced: &Traced<'_>, rg: usize, page: &'p PageTrace) -> PageRecord<'p> {
+        let records = |steps: &'p [Step], origin| steps::records(steps, placed(traced.bytes, page, origin));
+        PageRecord {
+            rg,
+            page: page.info.number,
+            kind: page.info.header.kind.name(),
+            encoding: page.info.encoding.map(|encoding| encoding.name()),
+            codec: traced.file.metadata().row_groups[rg].columns[traced.column].codec.name(),
+            header_start: page.info.header_span.start,
+            body_start: page.info.body_span.start,
+            body_end: page.info.body_span.end,
+            num_values: page.info.num_values,
+            levels_unpacked: page.levels_origin == Origin::Body,
+            unpacked: page.origin == Origin::Body,
+            header_steps: records(&page.header, Origin::File),
+            level_steps: records(&page.levels, page.levels_origin),
+            steps: records(&page.steps, page.origin),
+            error: page.fault.as_ref().map(Fault::from),
+        }
+    }
 }
 
 pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result<Verdict, Stop> {
@@ -128,58 +211,23 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
     let column = column(&file, word, path)?;
     let name = names(&file.metadata().schema).swap_remove(column);
     let traced = Traced { file, bytes, path, name, column };
+    traced.check(request)?;
     if let Some(html) = request.html {
         return html::run(&traced, request, html, console);
     }
-    let fault = if console.json { json(&traced, request, console)? } else { text(&traced, request, console)? };
-    match fault {
+    if console.json {
+        let record = Record { traced: &traced, request, outcome: RefCell::new(Ok(None)) };
+        console.record(&record)?;
+        return Ok(if record.outcome.into_inner()?.is_some() { Verdict::Unsound } else { Verdict::Sound });
+    }
+    match text(&traced, request, console)? {
         // What was understood came first.
-        Some(fault) if !console.json => {
+        Some(fault) => {
             console.flush()?;
             Err(fault.into())
         }
-        Some(_) => Ok(Verdict::Unsound),
         None => Ok(Verdict::Sound),
     }
-}
-
-fn json(traced: &Traced<'_>, request: &Request<'_>, console: &mut Console) -> Result<Option<Fault>, Stop> {
-    let metadata = traced.file.metadata();
-    let mut pages = Vec::new();
-    let fault = traced.each(request, |rg, page| {
-        let records = |steps, origin| -> Result<serde_json::Value, Stop> {
-            let records: Vec<StepRecord<'_>> = steps::records(steps, placed(traced.bytes, &page, origin));
-            serde_json::to_value(records).map_err(|error| Stop::write(error.into(), traced.path))
-        };
-        pages.push(PageRecord {
-            rg,
-            page: page.info.number,
-            kind: page.info.header.kind.name(),
-            encoding: page.info.encoding.map(|encoding| encoding.name()),
-            codec: metadata.row_groups[rg].columns[traced.column].codec.name(),
-            header_start: page.info.header_span.start,
-            body_start: page.info.body_span.start,
-            body_end: page.info.body_span.end,
-            num_values: page.info.num_values,
-            levels_unpacked: page.levels_origin == Origin::Body,
-            unpacked: page.origin == Origin::Body,
-            header_steps: records(&page.header, Origin::File)?,
-            level_steps: records(&page.levels, page.levels_origin)?,
-            steps: records(&page.steps, page.origin)?,
-            error: page.fault.as_ref().map(Fault::from),
-        });
-        Ok(())
-    })?;
-    console.record(&Record {
-        path: &traced.path.to_string_lossy(),
-        kind: PARQUET,
-        bytes: traced.bytes.len() as u64,
-        column: &traced.name,
-        physical_type: metadata.schema.columns[traced.column].physical_type.name(),
-        pages,
-        error: fault.as_ref(),
-    })?;
-    Ok(fault)
 }
 
 /// What a page is, in a line.
