@@ -116,14 +116,14 @@ fn row(i: usize) -> Value {
         2 => json!(["61", null]),
         _ => json!(["62"]),
     };
-    let there = i % 7 != 0;
+    let there = !i.is_multiple_of(7);
     json!({
         "id": (1000 + i).to_string(),
         "country": country,
         "weight": format!("0x{:08x}", (i as f32 / 2.0).to_bits()),
         "tags": tags,
         "place.x": if there { json!(i) } else { Value::Null },
-        "place.y": if there { json!(i % 2 == 0) } else { Value::Null },
+        "place.y": if there { json!(i.is_multiple_of(2)) } else { Value::Null },
         "note": format!("note {i}").bytes().map(|byte| format!("{byte:02x}")).collect::<String>(),
     })
 }

@@ -46,7 +46,7 @@ fn found(browser: &str, column: &str, script: &str) -> Result<Value, Failed> {
         return Err(format!("{run:?}").into());
     }
     let helpers = r#"
-        const mouse = (node, kind) => node.dispatchEvent(new MouseEvent(kind));
+        const mouse = (node, kind) => node.dispatchEvent(new MouseEvent(kind, { bubbles: true }));
         const lit = (nodes, kind) => nodes.flatMap((node, n) => node.classList.contains(kind) ? [n] : []);
         const texts = (nodes, kind) => nodes.filter(node => node.classList.contains(kind)).map(node => node.textContent);
     "#;
@@ -76,7 +76,7 @@ fn same(found: &Value, expected: Value) -> Result<(), Failed> {
 fn values(browser: &str) -> Result<(), Failed> {
     let script = r#"
         const before = document.querySelectorAll("[class*=lit-]").length;
-        mouse(drawn[1].values[1], "mouseenter");
+        mouse(drawn[1].values[1], "mouseover");
         const during = {
             entry: lit(drawn[0].bytes[1], "lit-main"), run: lit(drawn[1].bytes[1], "lit-other").length > 0,
             value: lit(drawn[1].values, "lit-main"), of: texts(drawn[0].values, "lit-other"),
@@ -84,7 +84,7 @@ fn values(browser: &str) -> Result<(), Failed> {
             colour: getComputedStyle(drawn[0].bytes[1][6]).backgroundColor !==
                 getComputedStyle(drawn[0].bytes[1][0]).backgroundColor,
         };
-        mouse(drawn[1].values[1], "mouseleave");
+        mouse(drawn[1].values[1], "mouseout");
         return { before, during, after: document.querySelectorAll("[class*=lit-]").length };
     "#;
     let told = found(browser, "country", script)?;
@@ -103,7 +103,7 @@ fn steps(browser: &str) -> Result<(), Failed> {
     let script = r#"
         const step = data.pages[0].steps.findIndex(step => step.label === "stream 1");
         const [, start, end] = data.pages[0].steps[step].at;
-        mouse(drawn[0].steps[step], "mouseenter");
+        mouse(drawn[0].steps[step], "mouseover");
         return { bytes: lit(drawn[0].bytes[0], "lit-main").length === end - start, some: end > start,
             all: lit(drawn[0].values, "lit-other").length === data.pages[0].values.length, step: lit(drawn[0].steps, "lit-main").length };
     "#;
@@ -115,7 +115,7 @@ fn steps(browser: &str) -> Result<(), Failed> {
 fn bytes(browser: &str) -> Result<(), Failed> {
     let script = r#"
         const at = data.pages[1].values[0].at[1][2];
-        mouse(drawn[1].bytes[1][at], "mouseenter");
+        mouse(drawn[1].bytes[1][at], "mouseover");
         return { steps: texts(drawn[1].steps, "lit-step").length, byte: lit(drawn[1].bytes[1], "lit-main"), at,
             values: lit(drawn[1].values, "lit-other").length > 0 };
     "#;
@@ -129,11 +129,11 @@ fn clicks(browser: &str) -> Result<(), Failed> {
     let script = r#"
         const count = () => document.querySelectorAll("[class*=lit-]").length;
         const value = drawn[0].values[0];
-        mouse(value, "mouseenter"); mouse(value, "click"); mouse(value, "mouseleave");
+        mouse(value, "mouseover"); mouse(value, "click"); mouse(value, "mouseout");
         const kept = [count() > 0, document.querySelectorAll(".kept").length];
-        mouse(drawn[0].values[1], "mouseenter");
+        mouse(drawn[0].values[1], "mouseover");
         const still = lit(drawn[0].values, "lit-main");
-        mouse(value, "click"); mouse(value, "mouseleave");
+        mouse(value, "click"); mouse(value, "mouseout");
         return { kept, still, after: [count(), document.querySelectorAll(".kept").length] };
     "#;
     let told = found(browser, "weight", script)?;
