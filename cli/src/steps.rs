@@ -148,8 +148,8 @@ mod tests {
         let long = "deltas [100, 200, 300, 400, 500, 600, 700, 800, 900]";
         assert_eq!(lines(long, 30, None), [long]);
         assert_eq!(lines(long, 30, Some(82)), [long]);
-        let below = format!("{}600, 700, 800, 900]", " ".repeat(30));
-        assert_eq!(lines(long, 30, Some(71)), ["deltas [100, 200, 300, 400, 500,", &below]);
+        let below = format!("{}700, 800, 900]", " ".repeat(30));
+        assert_eq!(lines(long, 30, Some(71)), ["deltas [100, 200, 300, 400, 500, 600,", &below]);
         assert_eq!(
             lines(long, 30, Some(40)),
             ["", "      deltas [100, 200, 300, 400, 500,", "      600, 700, 800, 900]"]
