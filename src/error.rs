@@ -13,15 +13,15 @@ struct Inner {
     part: Part,
     offset: Option<u64>,
     index: Option<u64>,
-    page: Option<Page>,
+    page: Option<PagePlace>,
     unpacked: Option<u64>,
     path: Option<PathBuf>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
-/// A page of a Parquet file.
+/// Which page of a Parquet file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct PagePlace {
     /// Its row group.
     pub row_group: u32,
     /// Its column, as the leaves of the schema are counted.
@@ -715,7 +715,7 @@ impl Error {
     /// Adds the page that the part belongs to, unless one is named already.
     #[cfg(feature = "parquet-files")]
     #[must_use]
-    pub fn in_page(mut self, page: Page) -> Error {
+    pub fn in_page(mut self, page: PagePlace) -> Error {
         self.0.page = self.0.page.or(Some(page));
         self
     }
@@ -779,7 +779,7 @@ impl Error {
     }
 
     /// The page of a Parquet file that the part belongs to.
-    pub fn page(&self) -> Option<Page> {
+    pub fn page(&self) -> Option<PagePlace> {
         self.0.page
     }
 
@@ -949,7 +949,7 @@ impl fmt::Display for Error {
         if let Some(path) = &self.0.path {
             write!(f, "{}: ", path.display())?;
         }
-        if let Some(Page { row_group, column, page }) = self.0.page {
+        if let Some(PagePlace { row_group, column, page }) = self.0.page {
             write!(f, "row group {row_group}, column {column}, ")?;
             if let Some(page) = page {
                 write!(f, "page {page}, ")?;

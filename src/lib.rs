@@ -35,8 +35,7 @@
 //! | `encode` | yes | the writer of tiles |
 //! | `dataset` | yes | directories of tiles: rows, some genes, several as one, shuffled mini-batches |
 //! | `simulate` | no | realistic counts from a seed |
-//! | `arrow` | no | results as Arrow arrays, with columns of the table of cells |
-//! | `arrow` | no | results as Arrow arrays |
+//! | `arrow` | no | results as Arrow arrays: tiles, with columns of the table of cells; row groups of Parquet files |
 //! | `parquet` | no | the value encodings of Parquet |
 //! | `parquet-files` | no | Parquet files: footers, pages, column chunks |
 //! | `obs` | no | the tables of cells and genes of datasets |
@@ -67,7 +66,8 @@ mod zstd;
 pub use arrow_array;
 pub use buffer::{Buffer, Pages};
 pub use error::{
-    CompressionFault, EncodingFault, Error, ErrorKind, FrameFault, Limit, Page, Part, Stream, SyntaxFault, Unsupported,
+    CompressionFault, EncodingFault, Error, ErrorKind, FrameFault, Limit, PagePlace, Part, Stream, SyntaxFault,
+    Unsupported,
 };
 #[cfg(any(feature = "obs", feature = "parquet-files"))]
 pub use guard::{guarded, hush_guarded_panics};

@@ -120,6 +120,8 @@ fn codecs() {
         let page = data_page_v2([9, 9, 0], [0, size(&levels)], size(&levels), &levels);
         let data = read(&page, ColumnType { codec, ..OPTIONAL }, &options()).unwrap();
         assert_eq!((data.len, data.values.len()), (9, 0));
+        let empty = [dictionary_page(0, 0, &[]), data_page(0, 0, 0, &[])].concat();
+        assert_eq!(read(&empty, ColumnType { codec, ..REQUIRED }, &options()).unwrap().len, 0);
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use serde::Serialize;
-use tilekern::{Error, ErrorKind, Page, Part};
+use tilekern::{Error, ErrorKind, PagePlace, Part};
 
 use crate::text::plain;
 
@@ -81,7 +81,7 @@ impl fmt::Display for Fault {
 /// The part with the page that it belongs to.
 fn part(error: &Error) -> Option<String> {
     let part = Some(error.part()).filter(|part| *part != Part::Object).map(|part| part.to_string());
-    let Some(Page { row_group, column, page }) = error.page() else { return part };
+    let Some(PagePlace { row_group, column, page }) = error.page() else { return part };
     let page = page.map(|page| format!("page {page}"));
     let place = [Some(format!("row group {row_group}, column {column}")), page, part];
     Some(place.into_iter().flatten().collect::<Vec<_>>().join(", "))

@@ -92,6 +92,10 @@ impl Unpacker {
     ) -> Result<&'o [u8], Error> {
         Limits::check(size, limits.max_scratch_bytes, Limit::ScratchBytes, BODY)?;
         let size = usize::try_from(size).unwrap_or(usize::MAX);
+        // Nothing is no stream of any codec.
+        if size == 0 && body.bytes().is_empty() {
+            return Ok(&[]);
+        }
         let place = |error: Error| error.at(body.offset());
         let found = match codec {
             Codec::Uncompressed => {

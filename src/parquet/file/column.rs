@@ -12,7 +12,7 @@ use super::levels::{self, Levels, Section};
 use super::page_header::{DataHeader, DataV2Header, DictionaryHeader, PageHeader, PageKind};
 use super::pages::{Pages, RawPage};
 use super::trace::Entries;
-use crate::error::{self, Error, ErrorKind, Limit, Part, Unsupported};
+use crate::error::{Error, ErrorKind, Limit, PagePlace, Part, Unsupported};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::parquet::byte_arrays::ByteArrays;
@@ -208,7 +208,7 @@ pub struct Page<'p> {
 /// Where errors of a page's values are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
-    pub(super) page: Option<error::Page>,
+    pub(super) page: Option<PagePlace>,
     /// Where the compressed body stands, if the values were unpacked from one.
     pub(super) body: Option<u64>,
 }
@@ -425,8 +425,8 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         Ok(())
     }
 
-    fn place(&self, page: Option<u32>) -> Option<error::Page> {
-        self.expected.place.map(|(row_group, column)| error::Page { row_group, column, page })
+    fn place(&self, page: Option<u32>) -> Option<PagePlace> {
+        self.expected.place.map(|(row_group, column)| PagePlace { row_group, column, page })
     }
 
     fn named(&self, page: Option<u32>) -> impl Fn(Error) -> Error + use<> {
@@ -603,7 +603,7 @@ pub(super) fn dictionary_bytes<'p>(
     options: &Options,
 ) -> Result<(Input<'p>, bool), Error> {
     let sizes = (page.header.uncompressed_size, page.header.compressed_size);
-    if codec == Codec::Uncompressed || sizes == (0, 0) {
+    if codec == Codec::Uncompressed {
         same_size(page, sizes)?;
         return Ok((page.body, false));
     }
