@@ -1,7 +1,7 @@
 //! Standard output for results, standard error for everything else.
 
 use std::fmt::{self, Display};
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::Path;
 use std::time::Duration;
 
@@ -19,6 +19,8 @@ pub struct Console {
     quiet: bool,
     /// Columns of standard output, where it is a terminal.
     width: Option<usize>,
+    /// Whether text may be in colours.
+    colours: bool,
     out: BufWriter<StdoutLock<'static>>,
 }
 
@@ -26,7 +28,11 @@ impl Console {
     pub fn new(json: bool, quiet: bool) -> Console {
         let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
         let width = size.map(|size| usize::from(size.ws_col)).filter(|&columns| columns > 0);
-        Console { json, quiet, width, out: BufWriter::with_capacity(1 << 16, io::stdout().lock()) }
+        let on = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let forced = on("CLICOLOR_FORCE") && std::env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let colours = !on("NO_COLOR") && (forced || io::stdout().is_terminal() && !dumb);
+        Console { json, quiet, width, colours, out: BufWriter::with_capacity(1 << 16, io::stdout().lock()) }
     }
 
     /// Writes a line of a result as text.
@@ -37,6 +43,11 @@ impl Console {
     /// Columns of standard output, where it is a terminal; elsewhere lines are as long as they are.
     pub fn width(&self) -> Option<usize> {
         self.width
+    }
+
+    /// Whether standard output takes colours: it is a terminal, unless NO_COLOR or CLICOLOR_FORCE say otherwise.
+    pub fn colours(&self) -> bool {
+        self.colours
     }
 
     /// Writes lines of a table, cut to the width of a terminal.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use serde::Serialize;
-use tilekern::{Error, ErrorKind, Page, Part};
+use tilekern::{Error, ErrorKind, PagePlace, Part};
 
 use crate::text::plain;
 
@@ -35,6 +35,12 @@ impl Fault {
 
 impl From<Error> for Fault {
     fn from(error: Error) -> Fault {
+        Fault::from(&error)
+    }
+}
+
+impl From<&Error> for Fault {
+    fn from(error: &Error) -> Fault {
         let mut message = error.message();
         // A gene that there is not is called by its name alone.
         let named = error.part() == Part::Genes && error.kind() == ErrorKind::Missing;
@@ -44,13 +50,13 @@ impl From<Error> for Fault {
         if let Some(offset) = error.unpacked_offset() {
             message = format!("byte {offset} of the unpacked body: {message}");
         }
-        if let Some(advice) = advice(&error) {
+        if let Some(advice) = advice(error) {
             message = format!("{message}; {advice}");
         }
         Fault {
             kind: error.kind().name(),
             offset: error.offset(),
-            part: part(&error),
+            part: part(error),
             path: error.path().map(text),
             message,
         }
@@ -75,7 +81,7 @@ impl fmt::Display for Fault {
 /// The part with the page that it belongs to.
 fn part(error: &Error) -> Option<String> {
     let part = Some(error.part()).filter(|part| *part != Part::Object).map(|part| part.to_string());
-    let Some(Page { row_group, column, page }) = error.page() else { return part };
+    let Some(PagePlace { row_group, column, page }) = error.page() else { return part };
     let page = page.map(|page| format!("page {page}"));
     let place = [Some(format!("row group {row_group}, column {column}")), page, part];
     Some(place.into_iter().flatten().collect::<Vec<_>>().join(", "))

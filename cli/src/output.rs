@@ -23,7 +23,7 @@ use crate::selection::Selection;
 use crate::source::STDIO;
 use crate::target::Target;
 pub use npy::Dtype;
-pub use tables::{Obs, names};
+pub use tables::{Obs, failed as arrow_failed, names};
 
 /// A kind of output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]

@@ -14,7 +14,7 @@ use crate::fault::{Fault, Stop};
 use crate::options::Decoding;
 use crate::parquet::values::{Exact, lines};
 use crate::source;
-use crate::steps;
+use crate::steps::{self, Placed};
 
 /// Decode the value section of a Parquet page alone: levels and compression are off, no header is there
 ///
@@ -177,13 +177,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         console.record(&Record {
             values: decoded.as_ref().map(|decoded| Exact(&decoded.values)),
             consumed: decoded.as_ref().map(|decoded| decoded.end),
-            steps: trace.as_ref().map(|trace| steps::records(trace, &bytes)),
+            steps: trace.as_ref().map(|trace| steps::records(trace, Placed::whole(&bytes))),
             error: fault.as_ref(),
         })?;
         return Ok(if fault.is_some() { Verdict::Unsound } else { Verdict::Sound });
     }
     if let Some(trace) = &trace {
-        steps::table(trace, &bytes).lines().try_for_each(|line| console.line(line))?;
+        steps::print(trace.iter().map(|step| (step, Placed::whole(&bytes))), console)?;
     }
     if let Some(fault) = fault {
         // What was understood comes first.

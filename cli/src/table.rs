@@ -38,9 +38,46 @@ impl Table {
         some.unwrap_or_else(|| fewer(dispensable.len()))
     }
 
-    fn lines_without(&self, columns: &[usize]) -> impl Iterator<Item = String> {
+    /// Columns that the lines take at most.
+    pub fn width(&self) -> usize {
+        self.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    /// The lines, all of the same length.
+    pub fn padded(&self) -> Vec<String> {
+        self.painted(&[])
+    }
+
+    /// The same with the columns in colours, given by the numbers that a terminal takes.
+    pub fn painted(&self, colours: &[&str]) -> Vec<String> {
+        let (widths, all) = (self.widths(), self.width());
+        let paint = |line: String| {
+            let (mut painted, mut rest) = (String::new(), line.as_str());
+            for (colour, width) in colours.iter().zip(&widths) {
+                // A cell with the blanks before the next one.
+                let at = rest.char_indices().nth(width + 2).map_or(rest.len(), |(at, _)| at);
+                let (cell, after) = rest.split_at(at);
+                rest = after;
+                let text = cell.trim();
+                let (before, behind) = cell.split_once(text).unwrap_or(("", cell));
+                match text {
+                    "" => painted.push_str(cell),
+                    text => painted.push_str(&format!("{before}\x1b[{colour}m{text}\x1b[0m{behind}")),
+                }
+            }
+            let padding = " ".repeat(all - line.chars().count());
+            painted + rest + &padding
+        };
+        self.lines().map(paint).collect()
+    }
+
+    fn widths(&self) -> Vec<usize> {
         let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..self.align.len()).map(width).collect();
+        (0..self.align.len()).map(width).collect()
+    }
+
+    fn lines_without(&self, columns: &[usize]) -> impl Iterator<Item = String> {
+        let widths = self.widths();
         self.rows.iter().map(move |row| {
             let mut line = String::new();
             let kept = (0..row.len()).filter(|column| !columns.contains(column));
@@ -74,5 +111,10 @@ mod tests {
         assert_eq!((table.fitting(None, &[1]), table.fitting(Some(19), &[1, 2])), (lines.clone(), lines));
         assert_eq!(table.fitting(Some(18), &[1, 2]), ["name    note", "a       …", "abcdef"]);
         assert_eq!(table.fitting(Some(3), &[1, 2]), ["name", "a", "abcdef"]);
+        assert_eq!((table.width(), table.padded()[2].as_str()), (19, "abcdef      1      "));
+        let painted = table.painted(&["1", "36"]);
+        assert_eq!(painted[0], "\x1b[1mname\x1b[0m        \x1b[36mn\x1b[0m  note");
+        assert_eq!(painted[1], "\x1b[1ma\x1b[0m       \x1b[36m1,000\x1b[0m  …   ");
+        assert_eq!(painted[2], "\x1b[1mabcdef\x1b[0m      \x1b[36m1\x1b[0m      ");
     }
 }

@@ -16,7 +16,8 @@ fn is_plain(c: char) -> bool {
 /// The text with every other character as an escape of JSON. In a JSON document such characters stand in strings alone,
 /// and so the document means the same.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    if text.chars().all(is_plain) {
+    // Most text is of letters and digits alone.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || text.chars().all(is_plain) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);

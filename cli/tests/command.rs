@@ -51,14 +51,17 @@ fn data_faults_are_1_with_an_error() {
         (file("short.dct", &sound[..60]), "truncated"),
         (file("cut.dct", &sound[..sound.len() - 1]), "truncated"),
         (file("damaged", &damaged), "checksum"),
-        (file("table.parquet", b""), "unsupported"),
-        (file("parquet", b"PAR1 and so on"), "unsupported"),
+        (file("table.parquet", b""), "truncated"),
+        (file("parquet", b"PAR1 and so on"), "bad_magic"),
         (file("map.mlt", b"\x01\x02"), "unsupported"),
         #[cfg(unix)]
         ("/dev/zero".into(), "unsupported"),
     ];
     for verb in READERS {
         for (path, kind) in &cases {
+            // Whatever is wrong with it, it holds no cells.
+            let parquet = path.to_string_lossy().ends_with("parquet");
+            let kind = if parquet && ["head", "stats"].contains(&verb) { &"unsupported" } else { kind };
             let run = tilekern([verb, path.to_str().unwrap(), "--json"]);
             assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "{verb} {path:?}: {run:?}");
             let error = &run.json()["error"];
@@ -80,7 +83,7 @@ fn data_faults_are_1_with_an_error() {
     let sound = file("sound.txt", &sound);
     assert_eq!(tilekern(["verify", sound.to_str().unwrap()]).code, Some(0));
     let run = tilekern(["verify", sound.to_str().unwrap(), "--as", "parquet", "--json"]);
-    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"unsupported".into()), "{run:?}");
+    assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"bad_magic".into()), "{run:?}");
     let run = tilekern(["verify", cases[4].0.to_str().unwrap(), "--as", "deltacel", "--json"]);
     assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &"bad_magic".into()), "{run:?}");
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use serde_json::Value;
-use support::{dataset_with_obs, tile, tilekern};
+use support::{dataset_with_obs, parquet, tile, tilekern};
 use tempfile::tempdir;
 
 const DOCUMENT: &str = include_str!("../../docs/json.md");
@@ -118,6 +118,29 @@ fn every_verb_prints_what_is_documented() {
     let odd_manifest = format!("{before}\"obs_fingerprint\": \"{:024}{}", 0, &after[24..]);
     fs::write(at("odd/manifest.json"), odd_manifest).unwrap();
 
+    let (orders, small, torn) = (at("orders.parquet"), at("small.parquet"), at("torn.parquet"));
+    parquet::orders(orders.as_ref());
+    parquet::small(small.as_ref());
+    let mut bytes = fs::read(&orders).unwrap();
+    let pages = tilekern(["pages", &orders, "--json"]).json();
+    let first = usize::try_from(pages["pages"][0]["body_start"].as_u64().unwrap()).unwrap();
+    bytes[first..first + 11].fill(0xff);
+    fs::write(&torn, bytes).unwrap();
+    let (checked, cut_off) = (at("v2.parquet"), at("cut_off.parquet"));
+    parquet::version_2(checked.as_ref());
+    // A header whose first field is of no type.
+    let mut bytes = fs::read(&orders).unwrap();
+    bytes[4] = 0x1f;
+    fs::write(&cut_off, bytes).unwrap();
+    let (deltas, html, lines) = (at("deltas.bin"), at("trace.html"), at("out.jsonl"));
+    fs::write(&deltas, [0x80, 0x01, 0x04, 0x05, 0x0e, 0x04, 0x00, 0x00, 0x00, 0x00]).unwrap();
+    let payload = ["payload", &deltas, "--encoding", "DELTA_BINARY_PACKED", "--type", "INT64", "--count"];
+    let payload =
+        |more: &[&'static str]| -> Vec<String> { payload.iter().chain(more).map(|&s| s.to_owned()).collect() };
+    let (whole, traced, cut) = (payload(&["5"]), payload(&["5", "--trace"]), payload(&["6", "--trace"]));
+    let [whole, traced, cut] =
+        [&whole, &traced, &cut].map(|words| words.iter().map(String::as_str).collect::<Vec<_>>());
+
     let sample = ["sample", &dataset, "--cells", "30", "--genes", "200", "--tile-size", "20", "--profile", "quick"];
     let cases: &[(&str, i32, &[&[&str]])] = &[
         ("`tilekern sample`", 0, &[&sample]),
@@ -141,8 +164,26 @@ fn every_verb_prints_what_is_documented() {
                 &["obs", &table, "--where", "no_such"],
                 &["obs", &table, "--cells", "0..9"],
                 &["repair", &absent, "--from", &matrix],
+                &["head", &orders],
+                &["info", &orders, "--as", "deltacel"],
+                &["decode", &orders, "--column", "none"],
+                &["decode", &torn, "-o", &lines],
+                &["pages", &a],
+                &["trace", &orders, "place"],
             ],
         ),
+        ("`tilekern info`, Parquet", 0, &[&["info", &orders], &["info", &small], &["info", &torn]]),
+        ("`tilekern pages`", 0, &[&["pages", &orders], &["pages", &small], &["pages", &checked]]),
+        ("`tilekern pages`", 1, &[&["pages", &cut_off]]),
+        ("`tilekern decode`, Parquet", 0, &[&["decode", &orders], &["decode", &small]]),
+        ("`tilekern decode`, Parquet", 1, &[&["decode", &torn]]),
+        ("`tilekern decode`, Parquet to a file", 0, &[&["decode", &orders, "-o", &lines]]),
+        ("`tilekern trace`, Parquet", 0, &[&["trace", &orders, "id"], &["trace", &orders, "tags"]]),
+        ("`tilekern trace`, Parquet", 1, &[&["trace", &torn, "id"]]),
+        ("`tilekern trace --html`", 0, &[&["trace", &orders, "id", "--html", &html]]),
+        ("`tilekern trace --html`", 1, &[&["trace", &torn, "id", "--html", &html]]),
+        ("`tilekern payload`", 0, &[&whole, &traced]),
+        ("`tilekern payload`", 1, &[&cut]),
         ("`tilekern info`, tile", 0, &[&["info", &a], &["info", &none]]),
         ("`tilekern info`, dataset", 0, &[&["info", &dataset], &["info", &table]]),
         ("`tilekern convert`", 0, &[&["convert", &matrix, &converted]]),
@@ -153,7 +194,8 @@ fn every_verb_prints_what_is_documented() {
             &[&["repair", &broken, "--from", &matrix], &["repair", &broken, "--from", &matrix, "--dry-run"]],
         ),
         ("`tilekern verify`", 0, &[&["verify", &a, &none, &dataset, &table], &["verify", &odd, "--quiet"]]),
-        ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent]]),
+        ("`tilekern verify`", 0, &[&["verify", &orders]]),
+        ("`tilekern verify`", 1, &[&["verify", &damaged, &a, &absent], &["verify", &torn, &cut_off]]),
         ("`tilekern decode`, summary", 0, &[&["decode", &a], &["decode", &none], &["decode", &dataset]]),
         ("`tilekern decode`, to a file", 0, &[&["decode", &a, "-o", &output], &["decode", &table, "-o", &h5ad]]),
         (
@@ -211,11 +253,16 @@ fn every_verb_prints_what_is_documented() {
 #[test]
 fn every_kind_of_error_is_documented() {
     let source = include_str!("../../src/error.rs");
-    let (_, names) = source.split_once("pub fn name(&self) -> &'static str {").expect("the names of the kinds");
-    let (names, _) = names.split_once("\n    }\n").expect("their end");
-    let names: Vec<&str> = names.lines().filter_map(|line| line.split('"').nth(1)).collect();
-    assert!(names.len() > 20, "{names:?}");
-    for name in names {
-        assert!(DOCUMENT.contains(&format!("`{name}`")), "{name}");
+    for (start, least) in [
+        ("impl ErrorKind {\n    /// The kind's stable, lower-case name, as in the `--json` output.\n", 20),
+        ("impl EncodingFault {\n", 20),
+    ] {
+        let (_, names) = source.split_once(start).expect("the names of the kinds");
+        let (names, _) = names.split_once("\n    }\n").expect("their end");
+        let names: Vec<&str> = names.lines().filter_map(|line| line.split('"').nth(1)).collect();
+        assert!(names.len() > least, "{names:?}");
+        for name in names {
+            assert!(DOCUMENT.contains(&format!("`{name}`")), "{name}");
+        }
     }
 }

@@ -4,28 +4,34 @@ use std::cell::{Cell, RefCell};
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_ipc::writer::FileWriter;
 use indicatif::{HumanCount, ProgressBar};
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use tilekern::Error;
 use tilekern::parquet::Options;
-use tilekern::parquet::file::{Buffers, Column, File};
+use tilekern::parquet::file::{Buffers, Column, File, Strings};
 
 use super::nested::{Cursor, Row};
 use super::rows::Rows;
 use super::values::line;
-use super::{columns, names, open, row_groups, type_length};
+use super::{columns, leaves, names, open, row_groups, type_length};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::output::Format;
+use crate::output::{Format, arrow_failed as failed};
 use crate::table::{Align, Table};
 use crate::target::Target;
 use crate::text::{counted, quoted};
 
 /// First values that a summary shows, and the longest text of each.
 const FIRST: usize = 5;
+
+/// Rows of a batch of an Arrow file.
+const BATCH: usize = 1 << 16;
 
 /// What is asked for.
 pub struct Request<'a> {
@@ -317,6 +323,50 @@ fn rows(chosen: &Chosen<'_>, mut write: impl FnMut(JsonRow<'_>) -> Result<(), St
     Ok(all)
 }
 
+/// Writes an Arrow IPC file. Returns the number of rows. A row group's columns are in memory, no more.
+fn arrow(chosen: &Chosen<'_>, out: impl Write, path: &Path) -> Result<u64, Stop> {
+    let metadata = chosen.file.metadata();
+    let (mut fields, mut left) = (Vec::new(), chosen.columns.len());
+    // Those of the schema that hold columns are the library's fields.
+    let all = metadata.schema.fields.iter().map(leaves).filter(|leaves| !leaves.is_empty());
+    for (field, leaves) in all.enumerate() {
+        let n = leaves.clone().filter(|column| chosen.columns.contains(column)).count();
+        left -= n;
+        match n {
+            0 => {}
+            n if n == leaves.len() => fields.push(field),
+            _ => {
+                let name = &chosen.column(leaves.start).path[0].0;
+                return Err(Stop::Usage(format!("an Arrow file holds whole fields: choose --column {name}")));
+            }
+        }
+    }
+    debug_assert_eq!(left, 0, "each column lies in a field");
+    let strings = Strings::default();
+    let schema = chosen.file.arrow_schema(strings);
+    let schema = Arc::new(schema.project(&fields).map_err(|error| failed(error, path))?);
+    let mut writer = FileWriter::try_new(out, &schema).map_err(|error| failed(error, path))?;
+    let (mut buffers, mut all) = (Buffers::new(), 0);
+    for group in chosen.groups.clone() {
+        let read = |&field: &usize| chosen.file.read_field(group, field, strings, &mut buffers);
+        let arrays: Result<Vec<_>, Error> = fields.iter().map(read).collect();
+        let arrays = arrays.map_err(|error| chosen.fault(error))?;
+        let rows = usize::try_from(metadata.row_groups[group].num_rows).ok();
+        let rows = arrays.first().map_or(rows, |array| Some(array.len())).unwrap_or(0);
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(schema.clone(), arrays, &options);
+        let batch = batch.map_err(|error| failed(error, path))?;
+        for start in (0..rows).step_by(BATCH) {
+            let part = batch.slice(start, BATCH.min(rows - start));
+            writer.write(&part).map_err(|error| failed(error, path))?;
+        }
+        all += rows as u64;
+        chosen.progress.inc(chosen.columns.len() as u64);
+    }
+    writer.finish().map_err(|error| failed(error, path))?;
+    Ok(all)
+}
+
 /// What `--json` prints about a file that was written.
 #[derive(Serialize)]
 struct Written<'a> {
@@ -330,12 +380,13 @@ struct Written<'a> {
 fn to_file(chosen: &Chosen<'_>, output: &Path, format: Format, console: &mut Console) -> Result<Verdict, Stop> {
     let (target, file) = Target::file(output)?;
     let mut out = BufWriter::with_capacity(1 << 20, &file);
-    let failed = |error: io::Error| Stop::write(error, output);
+    let written = |error: io::Error| Stop::write(error, output);
     let num_rows = match format {
         Format::Jsonl => rows(chosen, |row| {
-            serde_json::to_writer(&mut out, &row).map_err(|error| failed(error.into()))?;
-            out.write_all(b"\n").map_err(failed)
+            serde_json::to_writer(&mut out, &row).map_err(|error| written(error.into()))?;
+            out.write_all(b"\n").map_err(written)
         })?,
+        Format::Arrow => arrow(chosen, &mut out, output)?,
         Format::Summary => return Err(Stop::Usage("a summary goes to standard output: leave out -o".to_owned())),
         other => {
             let message =
@@ -343,7 +394,7 @@ fn to_file(chosen: &Chosen<'_>, output: &Path, format: Format, console: &mut Con
             return Err(Stop::Usage(message));
         }
     };
-    out.flush().map_err(failed)?;
+    out.flush().map_err(written)?;
     drop(out);
     let bytes = target.commit_file(&file)?;
     chosen.progress.finish_and_clear();

@@ -1,10 +1,12 @@
 //! What verbs do with Parquet files: a file for each verb. The library reads the format.
 
 pub mod decode;
+pub mod html;
 pub mod info;
 pub mod nested;
 pub mod pages;
 pub mod rows;
+pub mod trace;
 pub mod values;
 pub mod verify;
 

@@ -33,11 +33,6 @@ impl<'a> Cursor<'a> {
         (self.level.get(), self.value.get())
     }
 
-    /// Levels that are left.
-    pub fn left(&self) -> usize {
-        self.data.len - self.level.get()
-    }
-
     /// The definition level at hand.
     fn definition(&self) -> u8 {
         self.data.definitions.get(self.level.get()).copied().unwrap_or(self.max_definition)

@@ -24,9 +24,9 @@ impl Serialize for One<'_> {
         match self.0 {
             Values::Booleans(values) => to.serialize_bool(values[i] != 0),
             Values::Int32(values) => to.serialize_i32(values[i]),
-            Values::Int64(values) => to.collect_str(&values[i]),
-            Values::Float(values) => to.collect_str(&format_args!("0x{:08x}", values[i].to_bits())),
-            Values::Double(values) => to.collect_str(&format_args!("0x{:016x}", values[i].to_bits())),
+            Values::Int64(values) => to.serialize_str(itoa::Buffer::new().format(values[i])),
+            Values::Float(values) => to.serialize_str(&bits(&values[i].to_bits().to_be_bytes())),
+            Values::Double(values) => to.serialize_str(&bits(&values[i].to_bits().to_be_bytes())),
             Values::Fixed { width, bytes } => to.serialize_str(&hex(&bytes[i * width..(i + 1) * width])),
             Values::ByteArrays(values) => to.serialize_str(&hex(values.get(i))),
             Values::Numbers(values) => to.serialize_u32(values[i]),
@@ -37,8 +37,24 @@ impl Serialize for One<'_> {
 
 /// Lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    push_hex(&mut text, bytes);
+    text
+}
+
+fn push_hex(text: &mut String, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    for &byte in bytes {
+        text.extend([byte >> 4, byte & 15].map(|digit| char::from(DIGITS[usize::from(digit)])));
+    }
+}
+
+/// The bits of a number, the first digit the highest.
+fn bits(big_endian: &[u8]) -> String {
+    let mut text = String::with_capacity(2 + 2 * big_endian.len());
+    text.push_str("0x");
+    push_hex(&mut text, big_endian);
+    text
 }
 
 /// Each value as people read it: text as text where it is some, other bytes in hexadecimal.

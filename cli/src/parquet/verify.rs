@@ -3,7 +3,7 @@
 use indicatif::ProgressBar;
 use tilekern::parquet::file::{Buffers, File, PageKind, Pages, RawPage};
 use tilekern::parquet::{Encoding, Options, Values};
-use tilekern::{Error, ErrorKind, Page, Part};
+use tilekern::{Error, ErrorKind, PagePlace, Part};
 
 use super::open;
 
@@ -74,7 +74,7 @@ fn check_chunk(
             }
         };
         let info = page.info().clone();
-        let at = Page { row_group: number(group), column: number(column), page: Some(info.number) };
+        let at = PagePlace { row_group: number(group), column: number(column), page: Some(info.number) };
         if let PageKind::DataV2(header) = info.header.kind {
             let nulls = info.num_values.saturating_sub(info.non_null.unwrap_or(0));
             let rows = info.rows.unwrap_or(0);
@@ -101,7 +101,7 @@ fn check_chunk(
 fn check_footer(file: &File<'_>, group: usize, column: usize, pages: &[RawPage<'_>], warnings: &mut Vec<Error>) {
     let metadata = file.metadata();
     let chunk = &metadata.row_groups[group].columns[column];
-    let at = Page { row_group: number(group), column: number(column), page: None };
+    let at = PagePlace { row_group: number(group), column: number(column), page: None };
     let mut warn = |error: Error| warnings.push(error.at(metadata.span.start).in_page(at));
     let size =
         |page: &RawPage<'_>| (page.body.offset() - page.header_start).saturating_add(page.header.uncompressed_size);

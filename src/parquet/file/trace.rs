@@ -49,6 +49,9 @@ pub struct PageTrace {
     pub spans: ValueSpans,
     /// What the main spans of values from a dictionary count from.
     pub dictionary_origin: Option<Origin>,
+    /// Where spans count from the start of the unpacked body, that body, or what of it is compressed: its offset in the
+    /// body, and its bytes.
+    pub unpacked: Option<(u64, Vec<u8>)>,
     /// Definition levels; none where all are 0.
     pub definitions: Vec<u8>,
     /// Repetition levels; none where all are 0.
@@ -77,6 +80,7 @@ impl PageTrace {
             origin: Origin::File,
             spans: ValueSpans::default(),
             dictionary_origin: None,
+            unpacked: None,
             definitions: Vec::new(),
             repetitions: Vec::new(),
             values: None,
@@ -111,6 +115,7 @@ impl<'a> ColumnReader<'a, '_> {
         let (column, options) = (self.column, self.options);
         let Buffers { unpacker, dictionary_body, .. } = &mut *self.buffers;
         let body = dictionary_bytes(page, column.codec, unpacker, dictionary_body, &options);
+        trace.unpacked = body.as_ref().ok().filter(|(_, unpacked)| *unpacked).map(|(body, _)| kept(body));
         let body = body.map(|(body, unpacked)| (body.offset()..body.end(), unpacked));
         if let Ok((span, unpacked)) = &body {
             trace.origin = if *unpacked { Origin::Body } else { Origin::File };
@@ -187,6 +192,7 @@ impl<'a> ColumnReader<'a, '_> {
         let Some(body) = body else { return Ok(Start { offset: 0, buffer: 0, len: 0 }) };
         trace.origin = if body.unpacked { Origin::Body } else { Origin::File };
         trace.levels_origin = if body.unpacked && body.values.is_none() { Origin::Body } else { Origin::File };
+        trace.unpacked = body.unpacked.then(|| kept(&body.values.unwrap_or(body.levels)));
         let mut steps = Trace::default();
         let mut input = body.levels;
         let sections = [
@@ -216,6 +222,11 @@ impl<'a> ColumnReader<'a, '_> {
         let buffer = usize::try_from(in_buffer).unwrap_or(0);
         Ok(Start { offset: values.offset(), buffer, len: values.bytes().len() })
     }
+}
+
+/// A copy of bytes, with their offset.
+fn kept(body: &Input<'_>) -> (u64, Vec<u8>) {
+    (body.offset(), body.bytes().to_vec())
 }
 
 /// Where the values of a page start, and how many bytes they have.
