@@ -697,7 +697,8 @@ mod tests {
         assert_eq!((obs.tiles_per_file(), obs.shard_bytes()), (2, &[9, 8][..]));
         assert_eq!(obs.shard_sha256(), [[15; 32]; 2]);
         assert_eq!(obs.fingerprint(), "0123456789abcdef01234567");
-        let stated = ["gene_order.npy", "var_names.txt", "var.parquet", "later.bin"].map(|name| manifest.file_sha256(name));
+        let stated =
+            ["gene_order.npy", "var_names.txt", "var.parquet", "later.bin"].map(|name| manifest.file_sha256(name));
         assert_eq!(stated, [None, Some(&[15; 32]), None, None]);
         let located: Vec<_> = (0..7).map(|cell| manifest.locate(cell)).collect();
         assert_eq!(located, [Some((0, 0)), Some((0, 1)), Some((1, 0)), Some((1, 1)), Some((2, 0)), None, None]);

@@ -15,9 +15,9 @@ use super::{
 use super::{OBS_SCHEMA, OBS_SHARD, Obs, shard_name};
 use crate::deltacel::decode::Decoder;
 use crate::deltacel::tile::Tile;
-use crate::error::{Error, Part};
 #[cfg(feature = "obs")]
 use crate::error::ErrorKind;
+use crate::error::{Error, Part};
 use crate::limits::Limits;
 use crate::source::Source;
 

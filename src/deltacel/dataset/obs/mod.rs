@@ -20,8 +20,8 @@ pub use cache::{Cache, from_ipc, to_ipc};
 pub use collection::ObsCollection;
 pub use encode::{ObsEncoder, ObsUnion};
 pub use filter::Filter;
-pub(super) use shards::digest;
 pub use schema::{Category, ObsColumn, ObsKind, ObsSchema, ObsType};
+pub(super) use shards::digest;
 pub use table::ObsTable;
 pub use values::{Getter, Value, getter};
 
