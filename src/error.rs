@@ -103,7 +103,8 @@ pub enum ErrorKind {
         /// How many have it.
         found: u64,
     },
-    /// A dataset does not have the genes of those that it is to be read with.
+    /// A dataset does not have the genes of those that it is to be read with, or its table of genes names others than its
+    /// list.
     OtherGenes,
     /// A nonzero names a gene below that of the one before it.
     UnsortedGenes {
@@ -836,6 +837,7 @@ impl fmt::Display for Message<'_> {
             ErrorKind::RepeatedGene => f.write_str("repeats the gene of the nonzero before it (a gap of 0)")?,
             ErrorKind::Repeated { first } => write!(f, "is the same as value {first}")?,
             ErrorKind::Ambiguous { found } => write!(f, "is the name of {found}")?,
+            ErrorKind::OtherGenes if self.0.part != Part::Genes => f.write_str("names other genes than var_names.txt")?,
             ErrorKind::OtherGenes => f.write_str("has other genes than the first dataset")?,
             ErrorKind::UnsortedGenes { after } => {
                 write!(f, "follows gene {after}; the genes of a cell must increase: sort them")?;

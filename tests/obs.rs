@@ -541,7 +541,7 @@ fn a_writer_refuses_what_is_not_of_its_schema() {
     assert_eq!(refused(builder().obs(narrow, 1).create(&path)), told("out_of_range", "column 0, categories"));
     assert_eq!(refused(builder().var(var(4)).create(&path)), told("inconsistent", "option var"));
     let names = ["g0", "g1", "x", "g3", "g4"];
-    assert_eq!(refused(builder().var(var(5)).var_names(names).create(&path)), told("wrong_type", "var.parquet"));
+    assert_eq!(refused(builder().var(var(5)).var_names(names).create(&path)), told("other_genes", "var.parquet"));
 
     let none = CsrView { n_genes: N_GENES, indptr: &[0, 0, 0], indices: &[], values: &[] };
     let mut writer = builder().obs(schema(), 1).create(&path).unwrap();

@@ -76,7 +76,7 @@ pub struct Args {
     gene_order: String,
 
     /// Convert the tables of cells, too; this is what happens without it
-    #[arg(long, overrides_with = "no_obs")]
+    #[arg(long, conflicts_with = "no_obs")]
     obs: bool,
 
     /// Leave the tables of cells out
@@ -333,6 +333,10 @@ impl Progress for Bar {
 
     fn advance(&self, cells: u64) {
         self.0.inc(cells);
+    }
+
+    fn complete(&self, step: &mut dyn FnMut() -> tilekern_convert::Result<()>) -> tilekern_convert::Result<()> {
+        target::complete(step)
     }
 }
 

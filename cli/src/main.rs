@@ -164,12 +164,13 @@ fn main() -> ExitCode {
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     target::handle_interrupts();
     let mut console = Console::new(cli.json, cli.quiet);
-    let result = cli.verb.run(&mut console).and_then(|verdict| match console.flush() {
+    let result = cli.verb.run(&mut console);
+    target::settle();
+    let result = result.and_then(|verdict| match console.flush() {
         // A verdict is the same whether or not somebody reads it.
         Err(Stop::ClosedPipe) => Ok(verdict),
         flushed => flushed.map(|()| verdict),
     });
-    target::yield_to_interrupt();
     match result {
         Ok(verdict) => verdict.into(),
         Err(Stop::ClosedPipe) => Verdict::Sound.into(),

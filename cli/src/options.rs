@@ -53,7 +53,7 @@ impl CacheFolder {
 
 /// A number of threads that a machine can have.
 pub fn threads() -> RangedI64ValueParser<u16> {
-    RangedI64ValueParser::new().range(..=1024)
+    RangedI64ValueParser::new().range(0..=1024)
 }
 
 /// A profile of the writer of tiles.

@@ -1,7 +1,8 @@
 //! Results in files and directories: whole, or not there at all.
 //!
 //! They are made under a temporary name beside the final one and renamed when they are complete. An interrupt (Ctrl-C,
-//! SIGTERM, SIGHUP) removes what is not complete, and ends the process with code 130.
+//! SIGTERM, SIGHUP) removes what is not complete, and ends the process with code 130. Behind the last step it changes
+//! nothing any more.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -21,16 +22,21 @@ const INTERRUPTED: i32 = 130;
 
 /// What is being made at the moment: a process makes one thing at a time.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
-static ENDING: AtomicBool = AtomicBool::new(false);
+/// Whether the result is complete; changes while [`UNFINISHED`] is locked.
+static COMPLETE: AtomicBool = AtomicBool::new(false);
 /// What an interrupt leaves.
 static LEFT: Mutex<&str> = Mutex::new("nothing was left half-written");
 
 /// Cleans up and ends the process when it is interrupted from now on.
 pub fn handle_interrupts() {
-    let handler = || {
-        ENDING.store(true, Ordering::SeqCst);
-        // Never unlocked again: what is complete by now stays, and nothing else gets its final name.
+    let mut told = false;
+    let handler = move || {
         let unfinished = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+        // All was done, which is what the exit code says. A second one ends a process that waits for its reader.
+        if COMPLETE.load(Ordering::SeqCst) && !std::mem::replace(&mut told, true) {
+            return;
+        }
+        // Never unlocked again: what is complete by now stays, and nothing else gets its final name.
         if let Some(path) = &*unfinished {
             remove(path);
         }
@@ -47,12 +53,18 @@ pub fn if_interrupted(left: &'static str) {
     *LEFT.lock().unwrap_or_else(PoisonError::into_inner) = left;
 }
 
-/// Waits for the end of the process if an interrupt is ending it, so that no fault is told that only comes from its
-/// clean-up.
-pub fn yield_to_interrupt() {
-    while ENDING.load(Ordering::SeqCst) {
-        thread::sleep(Duration::from_secs(1));
-    }
+/// Takes a step that completes the result: an interrupt comes before it, or is too late.
+pub fn complete<E>(step: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+    let _held = UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner);
+    let taken = step();
+    COMPLETE.store(taken.is_ok(), Ordering::SeqCst);
+    taken
+}
+
+/// Only the result is to be told yet, or a fault. If an interrupt is ending the process, this waits for its end, so that
+/// nothing is told that only comes from its clean-up.
+pub fn settle() {
+    let Ok(()) = complete(|| Ok::<(), std::convert::Infallible>(()));
 }
 
 /// A result that is being made. Dropped before [`Target::commit`], it leaves nothing.
@@ -123,6 +135,7 @@ impl Target {
             let _ = directory.sync_all();
         }
         *unfinished = None;
+        COMPLETE.store(renamed.is_ok(), Ordering::SeqCst);
         renamed.map_err(|e| Error::io(e, &self.path).into())
     }
 }
@@ -164,6 +177,7 @@ fn unused<T>(path: &Path, create: impl Fn(&Path) -> io::Result<T>) -> io::Result
         match create(&temporary) {
             Ok(made) => {
                 *unfinished = Some(temporary.clone());
+                COMPLETE.store(false, Ordering::SeqCst);
                 return Ok((temporary, made));
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists && n < 100 => {}

@@ -103,10 +103,24 @@ fn refusals_say_where() {
     }
     let run = tilekern(["convert", &input, &out, "--round"]);
     assert!(run.code == Some(0) && run.stderr.contains("note: 1 value was rounded to a whole number"), "{run:?}");
-    for wrong in [&["--shard", "3/3"][..], &["--shard", "1"], &["--count"], &["--memory", "x"], &["--cells", "5.."]] {
+    for (wrong, told) in [
+        (&["--shard", "3/3"][..], "write I/N"),
+        (&["--shard", "1"], "write I/N"),
+        (&["--count"], "--shard"),
+        (&["--memory", "x"], "--memory"),
+        (&["--cells", "5.."], "both ends"),
+        (&["--threads", "100000"], "100000 is not in 0..=1024"),
+        (&["--obs", "--no-obs"], "cannot be used with"),
+    ] {
         let run = tilekern(["convert", &input, "x"].iter().chain(wrong));
-        assert_eq!(run.code, Some(2), "{wrong:?}: {run:?}");
+        assert!(run.code == Some(2) && run.stderr.contains(told), "{wrong:?}: {run:?}");
     }
+    for missing in [&["convert", "nothing", "x"][..], &["convert", &input, "x", "--gene-order", "nothing"]] {
+        let run = tilekern(missing);
+        assert!(run.code == Some(1) && run.stderr.contains("check the path"), "{missing:?}: {run:?}");
+    }
+    let run = tilekern(["repair", "nothing", "--from", &input]);
+    assert!(run.code == Some(1) && run.stderr.contains("check the path"), "{run:?}");
     assert_eq!(tilekern(["convert", &input]).code, Some(2));
     let run = tilekern(["convert", &input, &input, "x", "--cells", "0..1"]);
     assert!(run.code == Some(2) && run.stderr.contains("from one input only"), "{run:?}");
@@ -276,6 +290,56 @@ fn a_conversion_killed_behind_its_end_is_complete() {
         assert!(!partial.exists());
     }
     assert!(kills > 0);
+}
+
+/// The exit code says what there is: an interrupt that comes behind the last step changes neither it nor what is printed.
+#[cfg(unix)]
+#[test]
+fn an_interrupt_and_the_result_agree() {
+    let temp = tempdir().unwrap();
+    folder(&temp.path().join("in"), 300, 60, 5);
+    let [input, counts, out, file] = ["in", "counts", "out", "x.npz"].map(|name| temp.path().join(name));
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    assert_eq!(tilekern(["convert", &text(&input), &text(&counts), "--tile-size", "1"]).code, Some(0));
+    let cases = [
+        (vec!["convert".to_owned(), text(&input), text(&out), "--tile-size".to_owned(), "1".to_owned()], &out),
+        (vec!["decode".to_owned(), text(&counts), "-o".to_owned(), text(&file)], &file),
+    ];
+    for (args, result) in cases {
+        let (mut before, mut behind) = (0, 0);
+        // As soon as the result is there, and at other times.
+        for delay in (0..10).map(|_| None).chain((0..20).map(|step| Some(Duration::from_millis(step * step / 2)))) {
+            let mut child = command().args(&args).args(["--json", "--quiet"]).spawn().unwrap();
+            match delay {
+                Some(delay) => std::thread::sleep(delay),
+                None => while !result.exists() && child.try_wait().unwrap().is_none() {},
+            }
+            let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).output();
+            killed.unwrap(); // one that has ended is none
+            let output = child.wait_with_output().unwrap();
+            match output.status.code() {
+                Some(0) => {
+                    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+                    assert!(told.is_object() && result.exists(), "{delay:?} {output:?}");
+                    behind += 1;
+                }
+                // None where it had not begun to handle them.
+                code => {
+                    assert!(delay.is_some() && matches!(code, Some(130) | None), "{delay:?} {output:?}");
+                    assert!(output.stdout.is_empty() && !result.exists(), "{delay:?} {output:?}");
+                    before += 1;
+                }
+            }
+            for left in [result.clone(), temp.path().join("out.partial")] {
+                if left.is_dir() {
+                    fs::remove_dir_all(left).unwrap();
+                } else if left.exists() {
+                    fs::remove_file(left).unwrap();
+                }
+            }
+        }
+        assert!(before > 0 && behind >= 10, "{before}, {behind}");
+    }
 }
 
 /// Killed again and again, a repair ends in the dataset as it was; in between each file is the old or the new one.

@@ -175,6 +175,10 @@ fn genes_are_chosen() {
     assert_eq!(of(&["--columns", "source"]), row("1 5 4", &["1 1 15", "1 2 14", "1 3 13", "1 5 11"]));
     fs::write(&list, "7\r\n\nA\n").unwrap();
     assert_eq!(of(&["--genes-file", text(&list)]), row("1 2 2", &["1 1 15", "1 2 11"]));
+    let none = folder.path().join("none.txt");
+    fs::write(&none, "\n").unwrap();
+    let run = tilekern(["decode", path, "--genes-file", text(&none)]);
+    assert!(run.code == Some(1) && run.stderr.contains("names no gene"), "{run:?}");
     for (genes, kind) in [("C", "ambiguous"), ("no such", "missing"), ("A,A", "repeated"), ("9", "out_of_range")] {
         let run = tilekern(["decode", path, "--genes", genes, "--json"]);
         assert_eq!((run.code, &run.json()["error"]["kind"]), (Some(1), &kind.into()), "{run:?}");

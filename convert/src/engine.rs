@@ -3,6 +3,7 @@
 mod record;
 mod repair;
 mod selection;
+mod state;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
-use std::time::UNIX_EPOCH;
 
 use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, Int32Array, RecordBatch, StringArray};
@@ -28,6 +28,7 @@ pub use self::repair::{Repair, RepairOptions, Repaired, repair};
 
 use self::record::{Record, RecordedInput};
 use self::selection::Selection;
+use self::state::state;
 use crate::genes::{self, Genes};
 use crate::open::{choices, choose, open, other_counts};
 use crate::rows::{Cleaner, Columns, Rows};
@@ -146,6 +147,13 @@ pub trait Progress: Sync {
     fn start(&self, phase: Phase, done: u64, cells: u64);
     /// So many more cells are done.
     fn advance(&self, cells: u64);
+    /// Takes the step that completes the result, once. Who handles signals can keep them from coming in between.
+    ///
+    /// # Errors
+    /// Those of the step.
+    fn complete(&self, step: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        step()
+    }
 }
 
 /// Nobody is told.
@@ -194,11 +202,11 @@ pub fn convert(
     check_apart(inputs, output)?;
     if output.symlink_metadata().is_ok() {
         let mut message = "exists already; choose another name or remove it";
-        // A merge is begun by hand, too, and may have been killed behind its last step.
+        // Parts and their merger are begun again by job arrays, and a merger may have been killed behind its last step.
         let merged = match step {
             Step::Merge(parts) => Some(parts),
-            Step::Whole if options.resume => Some(1),
-            _ => None,
+            Step::Count(shard) | Step::Tiles(shard) => Some(shard.count),
+            Step::Whole => options.resume.then_some(1),
         };
         if let Some(parts) = merged {
             if let Some(summary) = finished(inputs, output, options, parts)? {
@@ -225,7 +233,7 @@ pub fn convert(
     match result {
         Ok(summary) => {
             if summary.complete {
-                stage.commit(output)?;
+                stage.commit(output, progress)?;
             } else {
                 stage.clear_scratch()?;
             }
@@ -242,6 +250,12 @@ pub fn convert(
         // Nor shall a first part be in the way that found out more.
         Err(error) if stage.is_untouched() => {
             stage.discard()?;
+            Err(error)
+        }
+        Err(error) if matches!(step, Step::Merge(_)) => {
+            // The parts look for their tiles where they put them.
+            stage.dataset()?;
+            stage.clear_scratch()?;
             Err(error)
         }
         Err(error) => {
@@ -327,6 +341,8 @@ fn journal(inputs: &[PathBuf], options: &Options, parts: u32) -> Result<String> 
     let Options { tile_size, profile, chunks, gene_order, obs, matrix, feature_type, cells, filter, .. } = options;
     let value = json!({
         "tilekern": env!("CARGO_PKG_VERSION"),
+        // What this text says, and how.
+        "journal": 2,
         "inputs": inputs.collect::<Result<Vec<_>>>()?,
         "parts": parts,
         "tile_size": tile_size,
@@ -353,40 +369,6 @@ fn list_state(options: &Options) -> Result<Option<String>> {
         GeneOrder::File(path) => state(path).map(Some),
         _ => Ok(None),
     }
-}
-
-/// Size and time of a file, or name, size and time of all files below a folder: what changes when they do.
-fn state(path: &Path) -> Result<String> {
-    let (mut all, mut bytes, mut newest) = (Vec::new(), 0_u64, 0);
-    let root = path;
-    let mut left = vec![path.to_owned()];
-    while let Some(path) = left.pop() {
-        let fault = |error| Error::io(error, &path);
-        let found = match fs::metadata(&path) {
-            // A link to nowhere, or to itself, is no file that is read; what is needed and lacks is told by who needs it.
-            Err(_) if path != root && path.is_symlink() => continue,
-            found => found.map_err(fault)?,
-        };
-        if found.is_dir() {
-            for entry in fs::read_dir(&path).map_err(fault)? {
-                let entry = entry.map_err(fault)?;
-                // Files may be linked; folders that are could be linked in a circle.
-                if !(entry.file_type().map_err(fault)?.is_symlink() && entry.path().is_dir()) {
-                    left.push(entry.path());
-                }
-            }
-            continue;
-        }
-        let time = found.modified().map_err(fault)?.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        (bytes, newest) = (bytes.saturating_add(found.len()), time.max(newest));
-        let name = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().into_owned();
-        all.push(format!("{name}\0{}\0{time}\0", found.len()));
-    }
-    all.sort_unstable();
-    // FNV-1a: it must tell accidents apart, and be the same in every process.
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = all.iter().flat_map(|file| file.as_bytes()).fold(0xcbf2_9ce4_8422_2325, step);
-    Ok(format!("{} files, {bytes} bytes, the newest of {newest}, all of them {hash:016x}", all.len()))
 }
 
 /// What the first pass found in a part.
@@ -641,12 +623,32 @@ impl<'a> Conversion<'a> {
         Ok(Plan { order, buckets, changes })
     }
 
-    /// Writes the tiles of a part that are not there yet. Returns nonzeros and bytes of those that it wrote.
+    /// Writes the tiles of a part that are not there yet, or are damaged. Returns nonzeros and bytes of those that it wrote.
     fn write(&mut self, plan: &Plan, tiles: Range<u64>) -> Result<(u64, u64)> {
-        let first = tiles.clone().find(|&tile| !self.stage.tile(tile).is_file()).unwrap_or(tiles.end);
-        let all = self.cells_of(&tiles);
-        let cells = self.cells_of(&(first..tiles.end));
-        self.progress.start(Phase::Writing, cells.start - all.start, all.end - all.start);
+        let mut lacking: Vec<Range<u64>> = Vec::new();
+        for tile in tiles.clone().filter(|&tile| !self.stage.has_sound_tile(tile)) {
+            match lacking.last_mut() {
+                Some(run) if run.end == tile => run.end += 1,
+                _ => lacking.push(tile..tile + 1),
+            }
+        }
+        let cells = |tiles: &Range<u64>| {
+            let cells = self.cells_of(tiles);
+            cells.end - cells.start
+        };
+        let all = cells(&tiles);
+        self.progress.start(Phase::Writing, all - lacking.iter().map(cells).sum::<u64>(), all);
+        let (mut nnz, mut bytes) = (0, 0);
+        for run in lacking {
+            let written = self.write_run(plan, run)?;
+            (nnz, bytes) = (nnz + written.0, bytes + written.1);
+        }
+        Ok((nnz, bytes))
+    }
+
+    /// Writes tiles that follow each other.
+    fn write_run(&mut self, plan: &Plan, tiles: Range<u64>) -> Result<(u64, u64)> {
+        let cells = self.cells_of(&tiles);
         // The dataset's column of each of the source's.
         let mut place = vec![0_u32; plan.order.len()];
         (0..).zip(&plan.order).for_each(|(column, &gene)| place[gene as usize] = column);
@@ -661,7 +663,7 @@ impl<'a> Conversion<'a> {
         let (send, receive) = sync_channel::<(u64, Rows)>(0);
         thread::scope(|scope| {
             let feeder = scope.spawn(move || {
-                let builder = Builder::new(self, first, send);
+                let builder = Builder::new(self, tiles.start, send);
                 match self.options.shuffle {
                     None => self.feed(cells, &place, builder),
                     Some(_) => self.feed_shuffled(plan, cells, &place, builder),
@@ -763,14 +765,23 @@ impl<'a> Conversion<'a> {
         let mut cells = self.output_order();
         for tile in 0..self.n_tiles() {
             let path = self.stage.tile(tile);
-            match &tables {
-                None => writer.adopt(path)?,
+            let adopted = match &tables {
+                None => writer.adopt(path),
                 Some(tables) => {
                     let range = self.cells_of(&(tile..tile + 1));
                     let rows = tables.rows(&self.starts, range.map(&mut cells))?;
-                    writer.adopt_with_obs(path, &rows)?;
+                    writer.adopt_with_obs(path, &rows)
                 }
-            }
+            };
+            adopted.map_err(|error| match self.stage.has_sound_tile(tile) {
+                true => Error::from(error),
+                false => {
+                    let message = "is damaged; run its part again, which makes it again";
+                    Error::new(ErrorKind::Dataset(error.kind()), message)
+                        .in_path(self.stage.tile(tile))
+                        .caused_by(error)
+                }
+            })?;
         }
         let manifest = writer.finish()?;
         Ok(Summary {

@@ -97,7 +97,8 @@ impl Error {
             std::io::ErrorKind::UnexpectedEof => ErrorKind::Truncated,
             _ => ErrorKind::Io,
         };
-        Error::new(kind, error.to_string()).in_path(path).caused_by(error)
+        let advice = if error.kind() == std::io::ErrorKind::NotFound { "; check the path" } else { "" };
+        Error::new(kind, format!("{error}{advice}")).in_path(path).caused_by(error)
     }
 
     /// A value that is not a count.

@@ -84,6 +84,11 @@ impl Mtx {
         Mtx::at(path, path.to_owned())
     }
 
+    /// The files that are read.
+    pub fn files(&self) -> Vec<PathBuf> {
+        [Some(&self.matrix), self.genes.as_ref(), self.cells.as_ref()].into_iter().flatten().cloned().collect()
+    }
+
     fn at(given: &Path, matrix: PathBuf) -> Result<Mtx> {
         let folder = matrix.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let names = names(folder)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::rows::{Cleaner, Columns, Rows};
 use crate::{Error, ErrorKind, Input, InputOptions, Result, Source, deltacel, hdf5, mtx, zarr};
@@ -63,6 +63,49 @@ fn open_folder(path: &Path) -> Result<Box<dyn Source>> {
     let message = "a folder of no kind that can be converted; it needs a matrix.mtx or matrix.mtx.gz, the manifest.json \
                    of a dataset, or the metadata of an AnnData store in zarr";
     Err(Error::new(ErrorKind::Unsupported, message).in_path(path))
+}
+
+/// The files of an input that may be read: all that matters of it is in them.
+///
+/// # Errors
+/// An input that is not there, or cannot be listed.
+pub fn files_within(path: &Path) -> Result<Vec<PathBuf>> {
+    if !std::fs::metadata(path).map_err(|error| Error::io(error, path))?.is_dir() {
+        // Tables lie beside a matrix.
+        return if mtx::Mtx::is_file(path)? { Ok(mtx::Mtx::in_file(path)?.files()) } else { Ok(vec![path.to_owned()]) };
+    }
+    let first = |name: &Path| name.iter().next().unwrap_or_default().to_string_lossy().into_owned();
+    if path.join("manifest.json").exists() {
+        let known = ["manifest.json", "gene_order.npy", "var_names.txt", "var.parquet", "obs", "tiles"];
+        return walk(path, &|name| known.contains(&&*first(name)));
+    }
+    if zarr::is_store(path) {
+        // Whatever lies within its arrays may be a chunk; beside them only metadata is read.
+        return walk(path, &|name| {
+            name.iter().count() > 1 || first(name).starts_with('.') || first(name) == "zarr.json"
+        });
+    }
+    mtx::Mtx::in_folder(path)?.map_or_else(|| walk(path, &|_| true), |found| Ok(found.files()))
+}
+
+/// All files below a folder whose names within it are wanted.
+fn walk(root: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
+    let (mut found, mut left) = (Vec::new(), vec![root.to_owned()]);
+    while let Some(folder) = left.pop() {
+        let fault = |error| Error::io(error, &folder);
+        for entry in std::fs::read_dir(&folder).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            let path = entry.path();
+            let is_link = entry.file_type().map_err(fault)?.is_symlink();
+            // Files may be linked; folders that are could be linked in a circle, and a link to nowhere is no file.
+            if path.is_dir() {
+                left.extend((!is_link).then_some(path));
+            } else if wanted(path.strip_prefix(root).unwrap_or(&path)) && !(is_link && !path.exists()) {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// How many files of each kind that is a single one lie in a folder, by the ends of their names.

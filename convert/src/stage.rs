@@ -16,8 +16,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tilekern::deltacel::Tile;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Progress, Result};
 
 const JOURNAL: &str = "journal.json";
 
@@ -45,6 +47,12 @@ impl Stage {
         let refuse = |kind, message: &str| Err(Error::new(kind, message).in_path(&root));
         match fs::create_dir(&root) {
             Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !root.is_dir() => {
+                return refuse(
+                    ErrorKind::Unsupported,
+                    "is a file, where a directory of that name is needed; move it away",
+                );
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && go_on => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let message = "a conversion that was interrupted, or one that is running; --resume goes on with it, \
@@ -70,12 +78,7 @@ impl Stage {
         match fs::read_to_string(&path) {
             Ok(found) if found == journal => {}
             Ok(found) => {
-                let message = format!(
-                    "belongs to another conversion: {}; use the same inputs and options, or remove \
-                                       the directory",
-                    difference(&found, journal)
-                );
-                return Err(Error::new(ErrorKind::Inconsistent, message).in_path(path));
+                return Err(Error::new(ErrorKind::Inconsistent, difference(&found, journal)).in_path(path));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 stage.check_new()?;
@@ -135,6 +138,11 @@ impl Stage {
     /// Where a tile is when it is done.
     pub fn tile(&self, tile: u64) -> PathBuf {
         self.root.join(tile_name(tile))
+    }
+
+    /// Whether a tile is done and whole.
+    pub fn has_sound_tile(&self, tile: u64) -> bool {
+        fs::read(self.tile(tile)).is_ok_and(|bytes| Tile::open(&bytes).is_ok())
     }
 
     /// Writes a tile: all of it, or nothing under its name.
@@ -203,8 +211,9 @@ impl Stage {
     }
 
     /// Gives the dataset its name, and removes everything else.
-    pub fn commit(self, output: &Path) -> Result<()> {
-        fs::rename(self.dataset_path(), output).map_err(|error| Error::io(error, output))?;
+    pub fn commit(self, output: &Path, progress: &dyn Progress) -> Result<()> {
+        let mut rename = || fs::rename(self.dataset_path(), output).map_err(|error| Error::io(error, output));
+        progress.complete(&mut rename)?;
         sync_parent(output);
         self.discard()
     }
@@ -308,12 +317,34 @@ fn remove(path: &Path) -> Result<()> {
     }
 }
 
-/// The first line in which two journals differ.
+/// Why a conversion cannot go on where another journal is, and what to do.
 fn difference(found: &str, wanted: &str) -> String {
+    let [there, now] = [found, wanted].map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
+    let version = |journal: &Value| [&journal["tilekern"], &journal["journal"]].map(Value::to_string);
+    if !there.is_object() || there.get("tilekern").is_none() {
+        return "is damaged; remove the directory and convert again".to_owned();
+    }
+    if version(&there) != version(&now) {
+        return "is of a conversion that another version of tilekern began; go on with that one, or remove the directory \
+                and convert again"
+            .to_owned();
+    }
+    let inputs = |journal: &Value| journal["inputs"].as_array().cloned().unwrap_or_default();
+    let changed = inputs(&there).into_iter().zip(inputs(&now)).find(|(there, now)| there != now);
+    if let Some((there, now)) = changed
+        && there["path"] == now["path"]
+    {
+        let path = now["path"].as_str().unwrap_or_default();
+        return format!(
+            "the input {path} has changed since this conversion began; remove the directory and convert again, or bring \
+             back the input as it was, with its time"
+        );
+    }
     let mut lines = found.lines().zip(wanted.lines()).filter(|(found, wanted)| found != wanted);
     let tidy = |line: &str| line.trim().trim_end_matches(',').to_owned();
-    lines.next().map_or_else(
+    let what = lines.next().map_or_else(
         || "another number of inputs or options".to_owned(),
         |(found, wanted)| format!("{} there, {} now", tidy(found), tidy(wanted)),
-    )
+    );
+    format!("belongs to another conversion: {what}; use the same inputs and options, or remove the directory")
 }

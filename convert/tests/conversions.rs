@@ -398,7 +398,14 @@ fn parts_and_their_merger_equal_the_whole() {
             fs::remove_file(&tile).unwrap();
             let error = step(Step::Merge(count)).unwrap_err();
             assert!(error.to_string().contains("1 tile is missing, the first is 3"), "{error}");
-            fs::write(&tile, bytes).unwrap();
+            // One that is damaged is told by the merger, and made again by its part.
+            for damage in [&b""[..], &bytes[..bytes.len() / 2], &[&bytes[..bytes.len() - 9], &[1; 9][..]].concat()] {
+                fs::write(&tile, damage).unwrap();
+                let error = step(Step::Merge(count)).unwrap_err().to_string();
+                assert!(error.contains("tile_000003.dct") && error.contains("its part again"), "{error}");
+                let made: u64 = shards().map(|shard| step(Step::Tiles(shard)).unwrap().n_tiles).sum();
+                assert!(made == 7 && fs::read(&tile).unwrap() == bytes);
+            }
             let partial = folder.path().join("out.partial");
             let journal = fs::read(partial.join("journal.json")).unwrap();
             let summary = step(Step::Merge(count)).unwrap();
@@ -413,6 +420,12 @@ fn parts_and_their_merger_equal_the_whole() {
                 let again = step(Step::Merge(count)).unwrap();
                 assert_eq!(again.notes, ["it was complete already; nothing was left to do"]);
                 assert!(again.complete && !partial.exists() && files(&out) == files(&whole));
+            }
+            // So it is for the parts, which a job array may begin again.
+            for begun in shards().flat_map(|shard| [Step::Count(shard), Step::Tiles(shard)]) {
+                let again = step(begun).unwrap();
+                assert_eq!(again.notes, ["it was complete already; nothing was left to do"]);
+                assert!(again.complete && !partial.exists());
             }
             let others = [paths[1].clone(), paths[0].clone()];
             let error = convert(&others, &out, &options, Step::Merge(count), &()).unwrap_err();
@@ -562,6 +575,79 @@ fn an_interrupted_conversion_goes_on() {
             }
         }
         fs::remove_dir_all(&whole).unwrap();
+    }
+}
+
+/// Why a conversion cannot go on is told by what is different.
+#[test]
+fn what_keeps_a_conversion_from_going_on_is_told() {
+    let folder = tempdir().unwrap();
+    let [input, out, partial] = ["in", "out", "out.partial"].map(|name| folder.path().join(name));
+    Matrix::random(150, 30, 5, 3).write_plain(&input);
+    let options = Options { resume: true, ..small() };
+    let inputs = [input.clone()];
+    let stop = StopAfter(AtomicU64::new(10));
+    let stopped = || convert(&inputs, &out, &options, Step::Whole, &stop);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(stopped)).unwrap_err();
+    let path = partial.join("journal.json");
+    let journal = fs::read_to_string(&path).unwrap();
+    let state = journal.find(", all of them ").unwrap();
+    let end = state + journal[state..].find('"').unwrap();
+    let older = journal.replace("  \"journal\": 2,\n", "").replace(&journal[state..end], "");
+    for (text, told) in [
+        (String::new(), "is damaged"),
+        ("{}".to_owned(), "is damaged"),
+        (journal[..journal.len() / 2].to_owned(), "is damaged"),
+        (older, "another version of tilekern began"),
+        (journal.replace("\"tilekern\": \"", "\"tilekern\": \"9"), "another version of tilekern began"),
+        (journal.replace(&journal[state..end], ""), "in has changed since this conversion began"),
+        (
+            journal.replace("\"round\": false", "\"round\": true"),
+            "belongs to another conversion: \"round\": true there",
+        ),
+    ] {
+        assert_ne!(text, journal, "{told}");
+        fs::write(&path, &text).unwrap();
+        let error = run(&[&input], &out, &options).unwrap_err().to_string();
+        assert!(error.contains(told) && error.contains("journal.json") && error.contains("remove the dir"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "nothing is touched");
+    }
+    fs::write(&path, &journal).unwrap();
+    assert!(run(&[&input], &out, &options).unwrap().complete);
+    // A file in the place of the directory.
+    fs::remove_dir_all(&out).unwrap();
+    fs::write(&partial, "").unwrap();
+    let error = run(&[&input], &out, &options).unwrap_err().to_string();
+    assert!(error.contains("is a file, where a directory"), "{error}");
+    let error = run(&[&folder.path().join("nothing")], &out, &options).unwrap_err().to_string();
+    assert!(error.contains("check the path"), "{error}");
+}
+
+/// A tile that was damaged after it was done is made again, and no other.
+#[test]
+fn damaged_tiles_of_an_interrupted_conversion_are_made_again() {
+    let folder = tempdir().unwrap();
+    let [input, whole, out] = ["in", "whole", "out"].map(|name| folder.path().join(name));
+    Matrix::random(150, 30, 5, 3).write_plain(&input);
+    for shuffle in [None, Some(9)] {
+        let options = Options { shuffle, resume: true, ..small() };
+        run(&[&input], &whole, &options).unwrap();
+        let stop = StopAfter(AtomicU64::new(10));
+        let inputs = [input.clone()];
+        let stopped = || convert(&inputs, &out, &options, Step::Whole, &stop);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(stopped)).unwrap_err();
+        let tile = |n: u64| folder.path().join(format!("out.partial/tiles/tile_{n:06}.dct"));
+        assert!(tile(2).is_file(), "{shuffle:?}");
+        fs::write(tile(0), "").unwrap();
+        let mut bytes = fs::read(tile(1)).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        fs::write(tile(1), bytes).unwrap();
+        let time = fs::metadata(tile(2)).unwrap().modified().unwrap();
+        run(&[&input], &out, &options).unwrap();
+        assert!(files(&out) == files(&whole), "{shuffle:?}");
+        let kept = fs::metadata(out.join("tiles/tile_000002.dct")).unwrap().modified().unwrap();
+        assert_eq!(kept, time, "a sound one is kept");
+        [&out, &whole].into_iter().for_each(|path| fs::remove_dir_all(path).unwrap());
     }
 }
 

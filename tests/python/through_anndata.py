@@ -3,6 +3,7 @@
 What the format has no place for: that categories of cells are ordered (their order itself is kept), and which categories
 of genes are no text (their values are kept). Both are told.
 """
+import json
 import os
 import subprocess
 import sys
@@ -173,6 +174,14 @@ table = var.reset_index(names="gene").set_index("gene")
 out = os.path.join(folder, "counts_source")
 table.index = pd.Index(genes_of(out).index, name="gene")
 table.to_parquet(os.path.join(out, "var.parquet"))
+assert subprocess.run([program, "verify", out, "--quiet"], capture_output=True).returncode == 1
+# Who changes the file removes its digest.
+with open(os.path.join(out, "manifest.json"), "r+") as file:
+    manifest = json.load(file)
+    del manifest["tilekern_sha256"]["var.parquet"]
+    file.seek(0)
+    file.truncate()
+    json.dump(manifest, file)
 run("verify", out)
 back = os.path.join(folder, "of_pandas.h5ad")
 run("decode", out, "-o", back)

@@ -33,6 +33,9 @@ pub fn chosen(source: &Source, choice: &Choice, limits: &Limits) -> Result<Optio
             }
             Numbers::Text(text) => {
                 let lines: Vec<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+                if lines.is_empty() {
+                    return Err(Fault::new("missing", file, "names no gene; write one on each line").into());
+                }
                 named(dataset, &lines, order)
             }
         }

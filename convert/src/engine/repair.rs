@@ -9,8 +9,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use tilekern::deltacel::Decoder;
 use tilekern::deltacel::dataset::{self, Dataset, Event, Manifest};
-use tilekern::deltacel::{Decoder, Tile};
 use tilekern::{Directory, Part, Unsupported};
 
 use super::record::{Order, Record, WRITER};
@@ -23,6 +23,9 @@ const GENE_ORDER: &str = "gene_order.npy";
 
 /// The files that every version of the writer makes with the same bytes.
 const FIXED: [&str; 3] = [GENE_ORDER, "var_names.txt", "obs/schema.json"];
+
+/// The files whose digests are in the manifest, where its writer put them there.
+const DIGESTED: [&str; 3] = [GENE_ORDER, "var_names.txt", "var.parquet"];
 
 /// How to repair. All else is recorded in the dataset.
 #[derive(Clone, Debug)]
@@ -240,7 +243,7 @@ impl Task<'_> {
         let summary = conversion.assemble(&plan, self.output)?;
         let made = stage.dataset_path();
         let replaced = self.compare(&made)?;
-        self.replace(&made, replaced.keys())?;
+        conversion.progress.complete(&mut || self.replace(&made, replaced.keys()))?;
         Ok(Repaired { files: files(&replaced), notes: summary.notes })
     }
 
@@ -284,11 +287,7 @@ impl Task<'_> {
         for tile in 0..n_tiles {
             let made = stage.tile(tile.into());
             if is_bad(tile) {
-                // One of an attempt that was interrupted is of use if it is whole.
-                if !fs::read(&made).is_ok_and(|bytes| Tile::open(&bytes).is_ok()) {
-                    remove(&made)?;
-                }
-                continue;
+                continue; // one of an attempt that was interrupted is of use if it is whole
             }
             remove(&made)?;
             let sound = fs::canonicalize(self.dataset.tile_path(tile));
@@ -297,13 +296,7 @@ impl Task<'_> {
                 sound.and_then(|sound| fs::hard_link(&sound, &made).or_else(|_| fs::copy(&sound, &made).map(drop)));
             taken.map_err(|error| Error::io(error, &made))?;
         }
-        let mut next = 0;
-        while let Some(start) = (next..n_tiles).find(|&tile| is_bad(tile)) {
-            let end = (start..n_tiles).find(|&tile| !is_bad(tile)).unwrap_or(n_tiles);
-            conversion.write(plan, start.into()..end.into())?;
-            next = end;
-        }
-        Ok(())
+        conversion.write(plan, 0..n_tiles.into()).map(drop)
     }
 
     /// The files to be replaced, each with what is wrong with it, once it is certain that the dataset that was made is the
@@ -311,10 +304,11 @@ impl Task<'_> {
     fn compare(&self, made: &Path) -> Result<BTreeMap<String, String>> {
         let new = Dataset::open(made)?;
         let same_writer = self.record.by == WRITER;
-        let (old, new) = (self.manifest(), new.manifest());
-        if old.tile_nnz() != new.tile_nnz() {
-            let tile = old.tile_nnz().iter().zip(new.tile_nnz()).position(|(old, new)| old != new).unwrap_or(0);
-            let (found, expected) = (new.tile_nnz()[tile], old.tile_nnz()[tile]);
+        let (old, new_manifest) = (self.manifest(), new.manifest());
+        let (before, now) = (old.tile_nnz(), new_manifest.tile_nnz());
+        if before != now {
+            let tile = before.iter().zip(now).position(|(before, now)| before != now).unwrap_or(0);
+            let (found, expected) = (now[tile], before[tile]);
             return Err(self.other(format!("{found} nonzeros in tile {tile}, the dataset has {expected}")));
         }
         // Files that pass, but that others which vouch for them speak against.
@@ -322,6 +316,10 @@ impl Task<'_> {
         let mut replaced = BTreeMap::new();
         for name in files(made)? {
             let (old, new) = (self.root.join(&name), made.join(&name));
+            if name == MANIFEST && without_digests(&old)? == without_digests(&new)? {
+                replaced.extend(self.wrong_digest(made, new_manifest)?.map(|fault| (name, fault)));
+                continue;
+            }
             let known = self.bad.get(&name).filter(|_| name != MANIFEST);
             // Tiles that are not bad are the same file.
             if name.starts_with("tiles/") && known.is_none() || same_bytes(&old, &new)? {
@@ -346,6 +344,25 @@ impl Task<'_> {
             return Err(self.other(why));
         }
         Ok(replaced)
+    }
+
+    /// What is wrong with the digests in the manifest, whose text is the same otherwise: a file that they speak against came
+    /// out as it is. Where there are none, as from versions that did not write them, nothing is.
+    fn wrong_digest(&self, made: &Path, new: &Manifest) -> Result<Option<String>> {
+        for name in DIGESTED {
+            let Some(stated) = self.manifest().file_sha256(name).filter(|stated| new.file_sha256(name) != Some(stated))
+            else {
+                continue;
+            };
+            if same_bytes(&self.root.join(name), &made.join(name))? {
+                return Ok(Some(format!("its digest of {name} is not that of the file, which is sound")));
+            }
+            if self.record.by == WRITER || FIXED.contains(&name) {
+                return Err(self.other(format!("another {name}, of SHA-256 other than {}", hex(stated))));
+            }
+            return Ok(Some(format!("this version writes {name} with other bytes than {}", self.record.by)));
+        }
+        Ok(None)
     }
 
     /// Moves files over, the manifest last.
@@ -394,6 +411,16 @@ fn same_bytes(old: &Path, new: &Path) -> Result<bool> {
         Err(error) if error.kind() == ErrorKind::Io && !old.is_file() => Ok(false),
         old => Ok(old? == read(new)?),
     }
+}
+
+/// The text of a manifest without the digests of files that this library adds, which have a line of their own.
+fn without_digests(path: &Path) -> Result<String> {
+    let text = fs::read_to_string(path).map_err(|error| Error::io(error, path))?;
+    Ok(text.lines().filter(|line| !line.trim_start().starts_with("\"tilekern_sha256\"")).collect())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Whether it is a directory with something in it, and not a link to one.

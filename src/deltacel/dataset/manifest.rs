@@ -6,11 +6,13 @@
 //! it. So every fault has an offset, and lists take no more memory than a few times their text.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use serde_core::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::{GENE_ORDER, VAR_NAMES, VAR_TABLE};
 use crate::error::{Error, ErrorKind, Limit, Part, SyntaxFault};
 use crate::limits::Limits;
 
@@ -29,7 +31,7 @@ const MAX_COUNT: u64 = i64::MAX.unsigned_abs();
 const MAX_GENES: u64 = 1 << 31;
 
 /// The keys that are read; all others are ignored.
-const KEYS: [&str; 18] = [
+const KEYS: [&str; 19] = [
     "format",
     "version",
     "n_cells",
@@ -48,8 +50,19 @@ const KEYS: [&str; 18] = [
     "obs_shard_bytes",
     "obs_shard_sha256",
     "obs_fingerprint",
+    FILE_SHA256,
 ];
 const METADATA: &str = "metadata";
+
+/// A key of this library's own, which readers of the format ignore: the SHA-256 of each of [`FILES`] that there is. It is
+/// not in `metadata`, because that goes along with the cells when a dataset is made of another one.
+const FILE_SHA256: &str = "tilekern_sha256";
+
+/// The files for which the format has no digest.
+pub(super) const FILES: [&str; 3] = [GENE_ORDER, VAR_NAMES, VAR_TABLE];
+
+/// The SHA-256 of each of [`FILES`], as far as it is stated.
+pub(super) type FileDigests = [Option<[u8; 32]>; FILES.len()];
 
 /// A manifest that was checked: its counts agree with each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +79,7 @@ pub struct Manifest {
     pub(super) has_var_table: bool,
     pub(super) obs: Option<Obs>,
     pub(super) metadata: Option<String>,
+    pub(super) file_sha256: FileDigests,
 }
 
 /// What a manifest says of the obs table.
@@ -219,6 +233,12 @@ impl Manifest {
         self.metadata.as_deref()
     }
 
+    /// SHA-256 of `gene_order.npy`, `var_names.txt` or `var.parquet`, where the writer states it under `tilekern_sha256`:
+    /// the format has no digest for them.
+    pub fn file_sha256(&self, name: &str) -> Option<&[u8; 32]> {
+        FILES.iter().zip(&self.file_sha256).find(|(known, _)| **known == name).and_then(|(_, digest)| digest.as_ref())
+    }
+
     /// The tile of a cell, and the cell's row in it; `None` if there is no such cell.
     pub fn locate(&self, cell: u64) -> Option<(u32, u64)> {
         if cell >= self.n_cells {
@@ -253,6 +273,11 @@ impl Manifest {
             put("obs_shard_bytes", &format_args!("{:?}", obs.shard_bytes));
             put("obs_shard_sha256", &format_args!("{digests:?}"));
             put("obs_fingerprint", &format_args!("{:?}", obs.fingerprint));
+        }
+        let stated = FILES.iter().filter_map(|name| Some(format!("{name:?}: \"{}\"", hex(self.file_sha256(name)?))));
+        let stated: Vec<String> = stated.collect();
+        if !stated.is_empty() {
+            put(FILE_SHA256, &format_args!("{{{}}}", stated.join(", ")));
         }
         put(METADATA, &self.metadata.as_deref().unwrap_or("{}"));
         text.push_str("\n}\n");
@@ -422,6 +447,20 @@ impl<'a> Value<'a> {
         Ok(bytes)
     }
 
+    /// Those of the files that are known, by their names in an object; others are ignored.
+    fn digests(&self) -> Result<FileDigests, Error> {
+        let object: BTreeMap<Cow<'a, str>, &'a RawValue> =
+            serde_json::from_str(self.text).map_err(|error| self.fault(ErrorKind::WrongType).caused_by(error))?;
+        let mut digests = FileDigests::default();
+        for (name, digest) in FILES.iter().zip(&mut digests) {
+            if let Some(text) = object.get(*name).map(|value| value.get()) {
+                let at = self.at + offset_in(self.text, text);
+                *digest = Some(Value { key: self.key, text, at, index: None }.digest()?);
+            }
+        }
+        Ok(digests)
+    }
+
     /// The elements of a list of numbers or of strings without commas. In any other list the first element that is
     /// neither may come out cut; it is of the wrong type in any case.
     fn elements(&self) -> Result<impl Iterator<Item = Value<'a>> + use<'a>, Error> {
@@ -514,6 +553,8 @@ impl<'a> Reader<'a> {
         let has_var_table = self.read("has_var_table", Value::boolean);
         let has_obs = self.read("has_obs", Value::boolean);
         let obs = if has_obs == Some(true) { self.obs(n_tiles) } else { None };
+        let file_sha256 = self.optional(FILE_SHA256).map_or(Ok(Default::default()), |value| value.digests());
+        let file_sha256 = self.keep(file_sha256).unwrap_or_default();
         let metadata = self.optional(METADATA);
         if let Some(value) = metadata.filter(|value| !value.text.starts_with('{')) {
             self.fault(value.fault(ErrorKind::WrongType));
@@ -531,6 +572,7 @@ impl<'a> Reader<'a> {
             has_var_table: has_var_table?,
             obs,
             metadata: metadata.map(|value| value.text.to_owned()),
+            file_sha256,
         })
     }
 
@@ -612,7 +654,8 @@ mod tests {
         "tile_cells": [2, 2 ,1], "tile_nnz": [3,4,0], "tile_bytes": [200, 201, 202], "n_chunks": 8, "zstd_level": -1,
         "has_gene_order": false, "has_var_names": true, "has_var_table": false, "has_obs": true, "other": [[{}]],
         "metadata": {"a": [1, "]\"["]}, "obs_tiles_per_file": 2, "obs_shard_bytes": [9, 8],
-        "obs_shard_sha256": ["SHA", "SHA"], "obs_fingerprint": "0123456789abcdef01234567"}"#;
+        "obs_shard_sha256": ["SHA", "SHA"], "obs_fingerprint": "0123456789abcdef01234567",
+        "tilekern_sha256": {"var_names.txt": "SHA", "later.bin": 7}}"#;
 
     fn sound() -> String {
         SOUND.replace("SHA", &"0f".repeat(32))
@@ -654,6 +697,9 @@ mod tests {
         assert_eq!((obs.tiles_per_file(), obs.shard_bytes()), (2, &[9, 8][..]));
         assert_eq!(obs.shard_sha256(), [[15; 32]; 2]);
         assert_eq!(obs.fingerprint(), "0123456789abcdef01234567");
+        let stated =
+            ["gene_order.npy", "var_names.txt", "var.parquet", "later.bin"].map(|name| manifest.file_sha256(name));
+        assert_eq!(stated, [None, Some(&[15; 32]), None, None]);
         let located: Vec<_> = (0..7).map(|cell| manifest.locate(cell)).collect();
         assert_eq!(located, [Some((0, 0)), Some((0, 1)), Some((1, 0)), Some((1, 1)), Some((2, 0)), None, None]);
         assert_eq!(Manifest::from_json(manifest.to_json().as_bytes()).unwrap(), manifest);
@@ -687,6 +733,9 @@ mod tests {
             ("[9, 8]", "[9]", ErrorKind::Inconsistent { found: 1, expected: 2 }, "obs_shard_bytes", "[9]"),
             ("[\"0f", "[\"0", ErrorKind::Syntax(SyntaxFault::Hex), "obs_shard_sha256", "\"00"),
             ("[\"0f", "[\"../", ErrorKind::Syntax(SyntaxFault::Hex), "obs_shard_sha256", "\"../"),
+            ("txt\": \"0f", "txt\": \"", ErrorKind::Syntax(SyntaxFault::Hex), "tilekern_sha256", "\"0f"),
+            ("txt\": \"", "txt\": 7, \"\": \"", ErrorKind::WrongType, "tilekern_sha256", "7, "),
+            ("{\"var_", "[], \"x\": {\"var_", ErrorKind::WrongType, "tilekern_sha256", "[],"),
             ("89abcdef", "89ABCDEF", ErrorKind::Syntax(SyntaxFault::Hex), "obs_fingerprint", "\"01"),
             ("\"other\"", "\"n_\\u0063ells\"", ErrorKind::Syntax(SyntaxFault::RepeatedKey), "n_cells", "[[{"),
         ];
@@ -699,7 +748,7 @@ mod tests {
         assert_eq!(fault("\"n_cells\": 5", &format!("\"n_cells\": {huge}")).0, range(i128::MAX, 0, MAX_COUNT.into()));
         for key in KEYS {
             let faults = faults(&format!("\"{key}\""), "\"absent\"");
-            let missing = !matches!(key, "n_chunks" | "zstd_level");
+            let missing = !matches!(key, "n_chunks" | "zstd_level" | FILE_SHA256);
             assert_eq!(faults.iter().any(|fault| fault.part() == part(key)), missing, "{key}: {faults:?}");
             assert!(faults.iter().all(|fault| fault.kind() == ErrorKind::Missing), "{key}: {faults:?}");
         }

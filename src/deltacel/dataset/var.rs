@@ -147,7 +147,7 @@ pub(super) fn disagreement<'a>(
     let row = (0..table.num_rows()).find(|&row| text(row) != name(row))?;
     let [found, expected] = [text(row), name(row)].map(Option::unwrap_or_default);
     let why = format!("the index has {found:?} where var_names.txt has {expected:?}");
-    Some(Error::new(ErrorKind::WrongType, PART).index(row as u64).caused_by(why))
+    Some(Error::new(ErrorKind::OtherGenes, PART).index(row as u64).caused_by(why))
 }
 
 /// Passes a table to be written whose index is of other values than text, or the same as the names of the genes.

@@ -15,6 +15,8 @@ use super::{
 use super::{OBS_SCHEMA, OBS_SHARD, Obs, shard_name};
 use crate::deltacel::decode::Decoder;
 use crate::deltacel::tile::Tile;
+#[cfg(feature = "obs")]
+use crate::error::ErrorKind;
 use crate::error::{Error, Part};
 use crate::limits::Limits;
 use crate::source::Source;
@@ -40,8 +42,9 @@ pub enum Event {
 ///
 /// Faults come one by one, in the order of the files and within a file in that of its bytes, on any number of threads;
 /// progress comes before the first tile and from time to time. A manifest that is unsound hides all that lies behind it.
-/// The tables of cells and genes are read to their last value with the feature `obs`; without it their files are there
-/// and have the size that the manifest states.
+/// The tables of cells and genes are read to their last value with the feature `obs`, and `gene_order.npy`, `var_names.txt`
+/// and `var.parquet` have the digests that the manifest states, where it does ([`Manifest::file_sha256`]); without the
+/// feature files of tables are there and have the size that the manifest states.
 ///
 /// Returns early when `report` breaks, and gives what it broke with.
 ///
@@ -99,16 +102,19 @@ fn side_files(source: &dyn Source, manifest: &Manifest, limits: &Limits) -> (Vec
     let (mut faults, mut warnings) = (Vec::new(), Vec::new());
     if manifest.has_gene_order() {
         let order = read_file(source, GENE_ORDER, max).and_then(|bytes| npy::read(&bytes, n_genes));
+        let order = order.and_then(|_| check_digest(source, manifest, GENE_ORDER));
         keep(&mut faults, source, GENE_ORDER, order);
     }
     let mut names = None;
     if manifest.has_var_names() {
         let read = read_file(source, VAR_NAMES, max).and_then(|bytes| names::read(bytes, n_genes));
+        let read = read.and_then(|names| check_digest(source, manifest, VAR_NAMES).map(|()| names));
         names = keep(&mut faults, source, VAR_NAMES, read);
     }
     if manifest.has_var_table() {
-        warnings
-            .extend(keep(&mut faults, source, VAR_TABLE, var_table(source, n_genes, names.as_ref(), limits)).flatten());
+        let warning = var_table(source, n_genes, names.as_ref(), limits);
+        let warning = warning.and_then(|warning| check_digest(source, manifest, VAR_TABLE).map(|()| warning));
+        warnings.extend(keep(&mut faults, source, VAR_TABLE, warning).flatten());
     }
     if let Some(obs) = manifest.obs() {
         let (found, warning) = obs_table(source, manifest, obs, limits);
@@ -121,6 +127,20 @@ fn side_files(source: &dyn Source, manifest: &Manifest, limits: &Limits) -> (Vec
 /// What was read of a file, or its fault.
 fn keep<T>(faults: &mut Vec<Error>, source: &dyn Source, name: &'static str, read: Result<T, Error>) -> Option<T> {
     read.map_err(|error| faults.push(error.in_part(Part::File(name)).in_path(source.path(name)))).ok()
+}
+
+/// Passes a file whose content passes if it has the digest that the manifest states, where it states one.
+#[cfg(feature = "obs")]
+fn check_digest(source: &dyn Source, manifest: &Manifest, name: &'static str) -> Result<(), Error> {
+    let Some(stated) = manifest.file_sha256(name) else { return Ok(()) };
+    let found = super::obs::digest(&mut *source.open(name)?)?;
+    if found == *stated { Ok(()) } else { Err(Error::new(ErrorKind::Digest, Part::File(name))) }
+}
+
+/// The library that hashes comes with the feature `obs`.
+#[cfg(not(feature = "obs"))]
+fn check_digest(_: &dyn Source, _: &Manifest, _: &'static str) -> Result<(), Error> {
+    Ok(())
 }
 
 /// Reads the table of genes; gives what is odd about it.

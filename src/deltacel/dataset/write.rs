@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 #[cfg(feature = "obs")]
 use arrow_array::RecordBatch;
+#[cfg(feature = "obs")]
+use sha2::{Digest, Sha256};
 
-use super::manifest::{self, Manifest};
+use super::manifest::{self, FileDigests, Manifest};
 #[cfg(feature = "obs")]
 use super::obs::{ObsSchema, write::ObsWriter};
 use super::{GENE_ORDER, MANIFEST, VAR_NAMES, names, npy, tile_name};
@@ -149,6 +151,7 @@ impl WriterBuilder {
             has_var_table: side_files.iter().any(|(name, _)| *name == super::VAR_TABLE),
             obs: None,
             metadata: self.metadata,
+            file_sha256: digests(&side_files),
         };
         claim(&*disk, &root)?;
         #[cfg(feature = "obs")]
@@ -170,6 +173,21 @@ impl WriterBuilder {
             failed: false,
         })
     }
+}
+
+/// What the manifest states of the files beside the tiles.
+#[cfg(feature = "obs")]
+fn digests(files: &[(&'static str, Vec<u8>)]) -> FileDigests {
+    manifest::FILES.map(|name| {
+        let (_, bytes) = files.iter().find(|(file, _)| *file == name)?;
+        Some(Sha256::digest(bytes).into())
+    })
+}
+
+/// Nothing: the library that hashes comes with the feature `obs`.
+#[cfg(not(feature = "obs"))]
+fn digests(_: &[(&'static str, Vec<u8>)]) -> FileDigests {
+    FileDigests::default()
 }
 
 /// Makes the directories. That of the tiles can be made once only, which keeps a second writer out.

@@ -21,6 +21,7 @@ pub use collection::ObsCollection;
 pub use encode::{ObsEncoder, ObsUnion};
 pub use filter::Filter;
 pub use schema::{Category, ObsColumn, ObsKind, ObsSchema, ObsType};
+pub(super) use shards::digest;
 pub use table::ObsTable;
 pub use values::{Getter, Value, getter};
 

@@ -177,7 +177,7 @@ pub(super) fn shard_faults(
 }
 
 /// The SHA-256 of an object, which is read piece by piece.
-fn digest(object: &mut dyn Object) -> Result<[u8; 32], Error> {
+pub fn digest(object: &mut dyn Object) -> Result<[u8; 32], Error> {
     let mut sha256 = Sha256::new();
     let mut piece = vec![0; 1 << 20];
     let (mut at, size) = (0, object.size());
