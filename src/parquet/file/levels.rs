@@ -190,7 +190,9 @@ fn runs<'p>(
         return Ok(Levels::Same { level: 0, len: 0 });
     }
     // Most often nothing is null.
-    if let Some((level, len)) = hybrid.take_repeated(count, count)? {
+    if hybrid.left_of_run()? == count
+        && let Some((level, len)) = hybrid.take_repeated(count)?
+    {
         hybrid.finish()?;
         return Ok(Levels::Same { level: u8::try_from(level).unwrap_or(u8::MAX), len });
     }
