@@ -589,8 +589,12 @@ fn what_is_odd_is_a_warning() {
     let (_folder, path) = written(9, 4, 1);
     let manifest = std::fs::read_to_string(path.join("manifest.json")).unwrap();
     let fingerprint = Dataset::open(&path).unwrap().manifest().obs().unwrap().fingerprint().to_owned();
-    std::fs::write(path.join("manifest.json"), manifest.replace(&fingerprint, &"0".repeat(24))).unwrap();
     std::fs::write(path.join("var_names.txt"), "g0\ng1\ng2\ng3\nother\n").unwrap();
+    let (faults, _) = told_nothing(&path);
+    assert!(faults.len() == 1 && faults[0].contains("var_names.txt: the bytes do not have the stated"), "{faults:?}");
+    // Of a writer that states no digests of such files.
+    let manifest = manifest.replace(&fingerprint, &"0".repeat(24)).replace("tilekern_sha256", "unknown");
+    std::fs::write(path.join("manifest.json"), manifest).unwrap();
     let (faults, warnings) = told_nothing(&path);
     assert_eq!(faults, Vec::<String>::new());
     assert_eq!(warnings.len(), 2, "{warnings:?}");

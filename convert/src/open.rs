@@ -100,7 +100,7 @@ fn walk(root: &Path, wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
             // Files may be linked; folders that are could be linked in a circle, and a link to nowhere is no file.
             if path.is_dir() {
                 left.extend((!is_link).then_some(path));
-            } else if wanted(path.strip_prefix(root).unwrap_or(&path)) && !(is_link && !path.exists()) {
+            } else if (!is_link || path.exists()) && wanted(path.strip_prefix(root).unwrap_or(&path)) {
                 found.push(path);
             }
         }

@@ -161,7 +161,7 @@ impl Stage {
         match fs::read(&path) {
             Ok(text) => {
                 let parsed = serde_json::from_slice(&text).map_err(|error| {
-                    Error::new(ErrorKind::Syntax, error.to_string()).hint("remove the directory and convert again")
+                    Error::new(ErrorKind::Syntax, error.to_string()).hint("remove the directory and begin again")
                 });
                 parsed.map(Some).map_err(|error| error.in_path(path))
             }
@@ -322,11 +322,11 @@ fn difference(found: &str, wanted: &str) -> String {
     let [there, now] = [found, wanted].map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
     let version = |journal: &Value| [&journal["tilekern"], &journal["journal"]].map(Value::to_string);
     if !there.is_object() || there.get("tilekern").is_none() {
-        return "is damaged; remove the directory and convert again".to_owned();
+        return "is damaged; remove the directory and begin again".to_owned();
     }
     if version(&there) != version(&now) {
         return "is of a conversion that another version of tilekern began; go on with that one, or remove the directory \
-                and convert again"
+                and begin again"
             .to_owned();
     }
     let inputs = |journal: &Value| journal["inputs"].as_array().cloned().unwrap_or_default();
@@ -336,7 +336,7 @@ fn difference(found: &str, wanted: &str) -> String {
     {
         let path = now["path"].as_str().unwrap_or_default();
         return format!(
-            "the input {path} has changed since this conversion began; remove the directory and convert again, or bring \
+            "the input {path} has changed since this conversion began; remove the directory and begin again, or bring \
              back the input as it was, with its time"
         );
     }
