@@ -205,6 +205,19 @@ pub struct Page<'p> {
     limits: Limits,
 }
 
+/// A data page whose levels are decoded.
+struct Opened<'p> {
+    info: PageInfo,
+    definitions: Levels<'p>,
+    repetitions: Levels<'p>,
+    max_definition: u8,
+    payload: Payload<'p>,
+    values: Input<'p>,
+    scratch: &'p mut Scratch,
+    last: &'p mut Vec<u8>,
+    context: Context,
+}
+
 /// Where errors of a page's values are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Context {
@@ -353,10 +366,10 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         }
     }
 
-    /// What is known of the next page of any kind, if there is one. Levels are decoded, values are not.
+    /// What is known of the next page of any kind, if there is one. Levels are decoded; values are not looked at.
     ///
     /// # Errors
-    /// As [`ColumnReader::next_page`].
+    /// As [`ColumnReader::next_page`], but for those of values.
     pub fn next_info(&mut self) -> Result<Option<PageInfo>, Error> {
         let Some(page) = self.next_raw()? else {
             self.check_end()?;
@@ -365,7 +378,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         if let Some(info) = self.read_other(&page)? {
             return Ok(Some(info));
         }
-        Ok(Some(self.data(page)?.info))
+        Ok(Some(self.open(page)?.info))
     }
 
     /// Passes over the next `n` levels as far as they fill whole pages, which are not unpacked. Returns how many of them
@@ -493,6 +506,18 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
     }
 
     pub(super) fn data(&mut self, page: RawPage<'a>) -> Result<Page<'_>, Error> {
+        let options = self.options;
+        let Opened { info, definitions, repetitions, max_definition, payload, values, scratch, last, context } =
+            self.open(page)?;
+        let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| {
+            let placed = error.offset().is_some();
+            context.add(if placed { error } else { error.at(values.offset()) })
+        })?;
+        Ok(Page { info, definitions, repetitions, max_definition, decoder, at: 0, context, limits: options.limits })
+    }
+
+    /// Unpacks a data page and decodes its levels.
+    fn open(&mut self, page: RawPage<'a>) -> Result<Opened<'_>, Error> {
         let mut context = Context { page: self.place(Some(page.number)), body: None };
         let column = self.column;
         let options = self.options;
@@ -519,7 +544,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
             REPETITIONS,
         );
         let repetitions = read.map_err(|error| at_levels.add(error))?;
-        if !self.any_data
+        if self.values == 0
             && body.count > 0
             && let found @ 1.. = repetitions.get(0)
         {
@@ -554,12 +579,8 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
             dictionary: self.has_dictionary.then_some(&*dictionary),
         };
         let values = body.values.unwrap_or(input);
-        let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| {
-            let placed = error.offset().is_some();
-            context.add(if placed { error } else { error.at(values.offset()) })
-        })?;
         let max_definition = column.max_definition;
-        Ok(Page { info, definitions, repetitions, max_definition, decoder, at: 0, context, limits: options.limits })
+        Ok(Opened { info, definitions, repetitions, max_definition, payload, values, scratch, last, context })
     }
 }
 
