@@ -342,7 +342,7 @@ fn long_pages_are_cut_in_html() {
     let data = data(&html);
     let notes = data["pages"].to_string();
     assert!(
-        notes.contains("the first 65536 of") && notes.contains("the first 10000 of"),
+        notes.contains("the first 65,536 of") && notes.contains("the first 10,000 of"),
         "{}",
         &notes[notes.len() - 500..]
     );
