@@ -424,6 +424,7 @@ fn kinds_of_input_are_told_apart() {
         ("decode", &dct, "--row-group 0", "--cells"),
         ("decode", &dct, "-o a.jsonl", "Parquet"),
         ("trace", &path, "id --chunk 1", "--page"),
+        ("trace", &path, "id --html -", "name of a file"),
         ("trace", &dct, "id", "--chunk"),
         ("trace", &dct, "--page 1", "--chunk"),
         ("trace", &dct, "--row-group 1", "--chunk"),
@@ -435,6 +436,8 @@ fn kinds_of_input_are_told_apart() {
         assert!(run.stderr.contains(says), "{verb} {options}: {run:?}");
     }
     let itself = run("decode", &path, &format!("--to jsonl -o {}", text(&path)));
+    assert!(itself.code == Some(2) && itself.stderr.contains("is the input"), "{itself:?}");
+    let itself = run("trace", &path, &format!("id --html {}", text(&path)));
     assert!(itself.code == Some(2) && itself.stderr.contains("is the input"), "{itself:?}");
 }
 
