@@ -263,21 +263,21 @@ fn spans_hold(trace: &PageTrace, entries: Option<&PageTrace>, bytes: &[u8]) -> R
     let values = trace.values.as_ref().ok_or("no values")?;
     for i in 0..trace.spans.len() {
         let (main, others) = trace.spans.get(i);
-        let (origin, home) = match entries {
-            Some(entries) if of_dictionary => (entries.origin, &entries.info),
-            _ => (trace.origin, &trace.info),
-        };
+        let home = entries.filter(|_| of_dictionary).unwrap_or(trace);
+        let origin = home.origin;
         same("an entry's span", known.contains(&main), of_dictionary || known.contains(&main))?;
         let within = |span: &Range<u64>, origin, info: &PageInfo| match origin {
             Origin::File => info.body_span.start <= span.start && span.end <= info.body_span.end,
             _ => span.end <= info.header.uncompressed_size,
         };
-        same("main span inside", within(&main, origin, home), true)?;
+        same("main span inside", within(&main, origin, &home.info), true)?;
         same("spans inside", others.iter().all(|span| within(span, trace.origin, &trace.info)), true)?;
-        if origin != Origin::File {
-            continue;
-        }
-        let at = |span: &Range<u64>| &bytes[span.start as usize..span.end as usize];
+        let (offset, placed) = match &home.unpacked {
+            Some((offset, unpacked)) if origin != Origin::File => (*offset, unpacked.as_slice()),
+            _ => (0, bytes),
+        };
+        same("an unpacked body", home.unpacked.is_some(), origin != Origin::File)?;
+        let at = |span: &Range<u64>| &placed[(span.start - offset) as usize..(span.end - offset) as usize];
         let there = at(&main);
         let plain = encoding == Encoding::Plain || of_dictionary || trace.info.non_null.is_none();
         match values {

@@ -1,6 +1,5 @@
 //! `tilekern decode`: counts, or the columns of Parquet, as a file that other programs read, or their summary.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -115,7 +114,7 @@ impl Args {
             return Err(Stop::Usage("--json goes to standard output: name a file with -o".into()));
         }
         if let Some(output) = output {
-            refuse_input(&self.input.path, output)?;
+            target::refuse_input(&self.input.path, output)?;
         }
         let request = Request {
             path: &self.input.path,
@@ -195,20 +194,6 @@ fn tell_cost(selection: &Selection<'_>, console: &mut Console) -> Result<(), Sto
     rows.iter().try_for_each(|(name, n)| console.line(format_args!("{name:<26}{:>16}", HumanCount(*n).to_string())))
 }
 
-/// Refuses to write what is read.
-fn refuse_input(input: &Path, output: &Path) -> Result<(), Stop> {
-    // One that does not exist yet lies where its folder does.
-    let absolute = |path: &Path| fs::canonicalize(path).ok();
-    let output = absolute(output).or_else(|| absolute(target::parent(output)));
-    if let (Some(input), Some(output)) = (absolute(input), output)
-        && output.starts_with(&input)
-    {
-        let what = if input.is_dir() { "lies within the dataset" } else { "is the input" };
-        return Err(Stop::Usage(format!("the output {what}: name another file with -o")));
-    }
-    Ok(())
-}
-
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let found = match args.input.found(&args.engine.limits())? {
         Found::Parquet(bytes) => return args.decode_parquet(&bytes, console),
@@ -228,7 +213,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let Some(path) = args.output.as_deref().filter(|path| *path != Path::new(STDIO)) else {
         return output::to_stdout(format, &selection, console).map(|()| Verdict::Sound);
     };
-    refuse_input(&args.input.path, path)?;
+    target::refuse_input(&args.input.path, path)?;
     let Written { nnz, bytes, notes } = output::to_file(path, format, &selection, options, console)?;
     let (output, n_cells, n_genes) = (&*path.to_string_lossy(), selection.n_cells(), selection.n_genes());
     if console.json {

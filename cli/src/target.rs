@@ -15,7 +15,7 @@ use std::time::Duration;
 use tilekern::Error;
 
 use crate::console::say;
-use crate::fault::Fault;
+use crate::fault::{Fault, Stop};
 
 /// The exit code after an interrupt, as shells have it for SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -163,6 +163,20 @@ fn made(error: io::Error, path: &Path) -> Fault {
 /// The folder in which it lies.
 pub fn parent(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Refuses to write what is read.
+pub fn refuse_input(input: &Path, output: &Path) -> Result<(), Stop> {
+    // One that does not exist yet lies where its folder does.
+    let absolute = |path: &Path| fs::canonicalize(path).ok();
+    let output = absolute(output).or_else(|| absolute(parent(output)));
+    if let (Some(input), Some(output)) = (absolute(input), output)
+        && output.starts_with(&input)
+    {
+        let what = if input.is_dir() { "lies within the dataset" } else { "is the input" };
+        return Err(Stop::Usage(format!("the output {what}: name another file")));
+    }
+    Ok(())
 }
 
 /// Creates something under a hidden name beside `path` that is not in use, and notes it as unfinished.

@@ -1,6 +1,6 @@
 //! `tilekern trace`: what each byte of a tile, or of a column of a Parquet file, means.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tilekern::Limits;
@@ -9,9 +9,9 @@ use tilekern::deltacel::trace;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::parquet::trace::Request;
-use crate::source::{AnyInput, Found};
+use crate::source::{AnyInput, Found, STDIO};
 use crate::steps::{self, Placed};
-use crate::{Verdict, parquet};
+use crate::{Verdict, parquet, target};
 
 /// Show each step of reading a tile, or a column of a Parquet file: where, what, its bytes, and what they say
 ///
@@ -72,6 +72,10 @@ impl Args {
             return Err(Stop::Usage("--chunk is for tiles: of a Parquet file choose --row-group and --page".into()));
         }
         let (path, html) = (&*self.input.path, self.html.as_deref());
+        if html == Some(Path::new(STDIO)) {
+            return Err(Stop::Usage("--html takes the name of a file".into()));
+        }
+        html.map_or(Ok(()), |html| target::refuse_input(path, html))?;
         Ok(Request { path, column: self.column.as_deref(), row_group: self.row_group, page: self.page, html })
     }
 }

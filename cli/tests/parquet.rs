@@ -342,7 +342,7 @@ fn long_pages_are_cut_in_html() {
     let data = data(&html);
     let notes = data["pages"].to_string();
     assert!(
-        notes.contains("the first 65536 of") && notes.contains("the first 10000 of"),
+        notes.contains("the first 65,536 of") && notes.contains("the first 10,000 of"),
         "{}",
         &notes[notes.len() - 500..]
     );
@@ -424,6 +424,7 @@ fn kinds_of_input_are_told_apart() {
         ("decode", &dct, "--row-group 0", "--cells"),
         ("decode", &dct, "-o a.jsonl", "Parquet"),
         ("trace", &path, "id --chunk 1", "--page"),
+        ("trace", &path, "id --html -", "name of a file"),
         ("trace", &dct, "id", "--chunk"),
         ("trace", &dct, "--page 1", "--chunk"),
         ("trace", &dct, "--row-group 1", "--chunk"),
@@ -436,6 +437,45 @@ fn kinds_of_input_are_told_apart() {
     }
     let itself = run("decode", &path, &format!("--to jsonl -o {}", text(&path)));
     assert!(itself.code == Some(2) && itself.stderr.contains("is the input"), "{itself:?}");
+    let itself = run("trace", &path, &format!("id --html {}", text(&path)));
+    assert!(itself.code == Some(2) && itself.stderr.contains("is the input"), "{itself:?}");
+}
+
+/// What is in memory does not grow with the file.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_is_bounded() {
+    const MORE: u64 = 24 << 20;
+    // The page of HTML is made in memory, of 8 MB of data at most.
+    const OF_HTML: u64 = 64 << 20;
+    let folder = tempdir().unwrap();
+    let [small, large, out] = ["small.parquet", "large.parquet", "out"].map(|name| folder.path().join(name));
+    support::parquet::long(&small, 10);
+    // 83 MB of values.
+    support::parquet::long(&large, 400_000);
+    for options in [
+        "verify PATH",
+        "info PATH",
+        "pages PATH",
+        "decode PATH",
+        "decode PATH --column n --json",
+        "decode PATH --column n --to jsonl -o OUT",
+        "decode PATH --to arrow -o OUT",
+        "trace PATH n --json",
+        "trace PATH text --html OUT",
+    ] {
+        let peak = |path: &Path| {
+            let words = options.split(' ').map(|word| match word {
+                "PATH" => path.as_os_str().to_owned(),
+                "OUT" => out.as_os_str().to_owned(),
+                word => word.into(),
+            });
+            support::peak(support::command().args(words)).expect("it reads a sound file")
+        };
+        let [least, most] = [peak(&small), peak(&large)];
+        let more = if options.contains("--html") { OF_HTML } else { MORE };
+        assert!(most <= least + more, "{options}: {} MiB, of a small file {} MiB", most >> 20, least >> 20);
+    }
 }
 
 /// Whatever is done to a file, the verbs end in 0 or 1 and print JSON.

@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
+use indicatif::HumanCount;
 use serde::Serialize;
 use tilekern::parquet::file::{Origin, PageTrace};
 
@@ -196,7 +197,7 @@ fn page(traced: &Traced<'_>, group: usize, trace: &PageTrace, own: usize, dictio
     ];
     let all = sections.iter().map(|(_, steps, _)| steps.len()).sum::<usize>();
     if all > STEPS {
-        notes.push(format!("the first {STEPS} of {}", counted(all as u64, "step")));
+        notes.push(first(STEPS, all as u64, "step"));
     }
     let steps = sections.into_iter().flat_map(|(section, steps, origin)| {
         steps.iter().map(move |step| Step {
@@ -210,7 +211,7 @@ fn page(traced: &Traced<'_>, group: usize, trace: &PageTrace, own: usize, dictio
     let mut values = Vec::new();
     if let Some(found) = trace.values.as_ref().filter(|found| found.len() == trace.spans.len()) {
         if found.len() > VALUES {
-            notes.push(format!("the first {VALUES} of {}", counted(found.len() as u64, "value")));
+            notes.push(first(VALUES, found.len() as u64, "value"));
         }
         for i in 0..found.len().min(VALUES) {
             let (main, others) = trace.spans.get(i);
@@ -239,11 +240,16 @@ fn page(traced: &Traced<'_>, group: usize, trace: &PageTrace, own: usize, dictio
     }
 }
 
+/// That there are only the first of some things.
+fn first(shown: usize, all: u64, thing: &str) -> String {
+    format!("the first {} of {}", HumanCount(shown as u64), counted(all, thing))
+}
+
 fn region(title: &str, span: Range<u64>, bytes: Placed<'_>, notes: &mut Vec<String>) -> Region {
     let len = span.end.saturating_sub(span.start);
     let shown = bytes.part(&span);
     if shown.len() > BYTES {
-        notes.push(format!("the first {BYTES} of {}", counted(len, "byte")));
+        notes.push(first(BYTES, len, "byte"));
     }
     let hex = hex(&shown[..shown.len().min(BYTES)]);
     Region { title: title.to_owned(), offset: span.start, len, hex }

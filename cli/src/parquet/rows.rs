@@ -11,28 +11,24 @@ pub struct Rows<'a, 'b> {
     /// Levels and values of `data` that are done.
     done: (usize, usize),
     ended: bool,
-    /// Whole rows that are there.
+    /// Rows of which the start is there, and those that are there as a whole.
+    started: usize,
     whole: usize,
 }
 
 impl<'a, 'b> Rows<'a, 'b> {
     pub fn new(reader: ColumnReader<'a, 'b>) -> Rows<'a, 'b> {
         let data = ColumnData::new(reader.column().physical_type);
-        Rows { reader, data, done: (0, 0), ended: false, whole: 0 }
+        Rows { reader, data, done: (0, 0), ended: false, started: 0, whole: 0 }
     }
 
     /// Whole rows at hand: one at least, unless there are no more.
     pub fn fill(&mut self) -> Result<usize, Error> {
         while self.whole == 0 && !self.ended {
             self.load()?;
-            let levels = self.data.len - self.done.0;
-            self.whole = if self.reader.column().max_repetition == 0 {
-                levels
-            } else {
-                let starts = self.data.repetitions[self.done.0..].iter().filter(|&&level| level == 0).count();
-                // The last row may go on in the next page.
-                if self.ended { starts } else { starts.saturating_sub(1) }
-            };
+            // Of lists the last row may go on in the next page.
+            let open = self.reader.column().max_repetition > 0 && !self.ended;
+            self.whole = self.started.saturating_sub(usize::from(open));
         }
         Ok(self.whole)
     }
@@ -64,6 +60,7 @@ impl<'a, 'b> Rows<'a, 'b> {
     pub fn advance(&mut self, rows: usize, to: (usize, usize)) {
         self.done = to;
         self.whole -= rows;
+        self.started -= rows;
     }
 
     fn load(&mut self) -> Result<(), Error> {
@@ -90,6 +87,7 @@ impl<'a, 'b> Rows<'a, 'b> {
         if column.max_repetition > 0 {
             batch.repetitions.append_to(&mut self.data.repetitions);
         }
+        self.started += batch.repetitions.count(0);
         page.append(batch.values, &mut self.data.values)?;
         self.data.len += batch.definitions.len();
         page.finish()

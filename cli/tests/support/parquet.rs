@@ -94,6 +94,19 @@ pub fn strings(path: &Path, strings: &[&str]) {
     write(path, &batch, WriterProperties::builder().set_dictionary_enabled(false).set_data_page_size_limit(1 << 24));
 }
 
+/// So many rows of a long text and a number, in row groups of 20,000.
+pub fn long(path: &Path, rows: usize) {
+    let fields = vec![Field::new("text", DataType::Utf8, false), Field::new("n", DataType::Int64, true)];
+    let texts: ArrayRef = Arc::new((0..rows).map(|i| Some(format!("{i:0>200}"))).collect::<StringArray>());
+    let numbers: ArrayRef = Arc::new((0..rows).map(|i| i64::try_from(i).ok()).collect::<Int64Array>());
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), vec![texts, numbers]).expect("columns");
+    let properties = WriterProperties::builder()
+        .set_dictionary_enabled(false)
+        .set_compression(Compression::ZSTD(parquet::basic::ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(20_000));
+    write(path, &batch, properties);
+}
+
 /// A file of a few hundred bytes: a dictionary with nulls, and lists of numbers.
 pub fn small(path: &Path) {
     let mut lists = ListBuilder::new(arrow_array::builder::Int32Builder::new());
