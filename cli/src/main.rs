@@ -1,6 +1,6 @@
 //! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `selection`, `source`,
-//! `table`, `target` and `text`. `output` has a file for each format that is written. No format is read here: that is the
-//! library's work.
+//! `steps`, `table`, `target` and `text`. `output` has a file for each format that is written, `parquet` one for each verb
+//! that reads Parquet. No format is read here: that is the library's work.
 
 // Numbers from outside are converted with a check, never cut.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]

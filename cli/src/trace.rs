@@ -52,6 +52,10 @@ pub struct Args {
     /// Of a Parquet file, write one page of HTML that needs nothing else
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+
+    /// With --json, of a Parquet file: each value, too, with the bytes that it comes from
+    #[arg(long)]
+    values: bool,
 }
 
 /// What `--json` prints.
@@ -67,7 +71,10 @@ struct Record<'a> {
 
 impl Args {
     /// What of a Parquet file is asked for.
-    fn request(&self) -> Result<Request<'_>, Stop> {
+    fn request(&self, json: bool) -> Result<Request<'_>, Stop> {
+        if self.values && (!json || self.html.is_some()) {
+            return Err(Stop::Usage("--values goes with --json; a page of HTML has the values in any case".into()));
+        }
         if self.chunk.is_some() {
             return Err(Stop::Usage("--chunk is for tiles: of a Parquet file choose --row-group and --page".into()));
         }
@@ -76,7 +83,14 @@ impl Args {
             return Err(Stop::Usage("--html takes the name of a file".into()));
         }
         html.map_or(Ok(()), |html| target::refuse_input(path, html))?;
-        Ok(Request { path, column: self.column.as_deref(), row_group: self.row_group, page: self.page, html })
+        Ok(Request {
+            path,
+            column: self.column.as_deref(),
+            row_group: self.row_group,
+            page: self.page,
+            html,
+            values: self.values,
+        })
     }
 }
 
@@ -85,15 +99,16 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let path = &args.input.path;
     let found = args.input.found(&limits)?;
     let bytes = match &found {
-        Found::Parquet(bytes) => return parquet::trace::run(bytes, &args.request()?, console),
+        Found::Parquet(bytes) => return parquet::trace::run(bytes, &args.request(console.json)?, console),
         Found::Tile(bytes) => bytes,
         Found::Dataset => {
             let message = "a trace is of one tile: name a file of this dataset, such as tiles/tile_000000.dct";
             return Err(Fault::new("unsupported", path, message).into());
         }
     };
-    if args.column.is_some() || args.row_group.is_some() || args.page.is_some() || args.html.is_some() {
-        let message = "a column, --row-group, --page and --html are for Parquet files: of a tile choose --chunk";
+    if args.column.is_some() || args.row_group.is_some() || args.page.is_some() || args.html.is_some() || args.values {
+        let message =
+            "a column, --row-group, --page, --html and --values are for Parquet files: of a tile choose --chunk";
         return Err(Stop::Usage(message.into()));
     }
     let trace = trace(bytes, args.chunk, &limits);

@@ -178,7 +178,7 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern decode`, Parquet", 0, &[&["decode", &orders], &["decode", &small]]),
         ("`tilekern decode`, Parquet", 1, &[&["decode", &torn]]),
         ("`tilekern decode`, Parquet to a file", 0, &[&["decode", &orders, "-o", &lines]]),
-        ("`tilekern trace`, Parquet", 0, &[&["trace", &orders, "id"], &["trace", &orders, "tags"]]),
+        ("`tilekern trace`, Parquet", 0, &[&["trace", &orders, "id"], &["trace", &orders, "tags", "--values"]]),
         ("`tilekern trace`, Parquet", 1, &[&["trace", &torn, "id"]]),
         ("`tilekern trace --html`", 0, &[&["trace", &orders, "id", "--html", &html]]),
         ("`tilekern trace --html`", 1, &[&["trace", &torn, "id", "--html", &html]]),

@@ -251,6 +251,16 @@ fn steps_are_traced() {
     assert_eq!(page["level_steps"][0]["label"], "definition levels: length");
     assert_eq!((&page["level_steps"][0]["start"], &page["level_steps"][0]["bytes"]), (&json!(0), &json!("21000000")));
     assert_eq!(page["steps"][0]["bytes"], "02");
+    // Values with their bytes: an entry of the dictionary's unpacked body, and the run of the index.
+    let values = sound("trace", &path, "country --page 1 --row-group 0 --values");
+    let page = &values["pages"][0];
+    assert_eq!((&page["dictionary_unpacked"], page["values"].as_array().map(Vec::len)), (&json!(true), Some(214)));
+    assert_eq!((&page["values"][1]["value"], &page["values"][1]["spans"][0]), (&json!("4445"), &json!([6, 12])));
+    assert_eq!(page["values"][1]["spans"].as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        (&country["pages"][0]["values"], &trace["pages"][0]["dictionary_unpacked"]),
+        (&Value::Null, &Value::Null)
+    );
     let all = run("trace", &path, "country");
     assert_eq!(all.code, Some(0));
     for words in ["row group 1, page 1: DATA_PAGE, RLE_DICTIONARY, SNAPPY, 200 values, 34 nulls", "unpacked body"] {
@@ -429,6 +439,9 @@ fn kinds_of_input_are_told_apart() {
         ("trace", &dct, "--page 1", "--chunk"),
         ("trace", &dct, "--row-group 1", "--chunk"),
         ("trace", &dct, "--html a.html", "--chunk"),
+        ("trace", &dct, "--values", "--chunk"),
+        ("trace", &path, "id --values", "--json"),
+        ("trace", &path, "id --values --json --html a.html", "--json"),
     ];
     for (verb, path, options, says) in cases {
         let run = run(verb, path, options);

@@ -231,7 +231,7 @@ fn sound(path: &Path) -> Result<(), Failed> {
 
 /// Each page of a column has its steps, and those that the corpus holds are the same.
 fn traced(path: &Path, column: usize, name: &Value, expected: &Value) -> Result<(), Failed> {
-    let trace = run("trace", path, &[&column.to_string()], 0)?;
+    let trace = run("trace", path, &[&column.to_string(), "--values"], 0)?;
     let pages = list(&trace, "pages")?;
     let of_column = |page: &&Value| page["col"].as_u64() == Some(column as u64);
     let known: Vec<&Value> = list(expected, "pages")?.iter().filter(of_column).collect();
@@ -244,7 +244,9 @@ fn traced(path: &Path, column: usize, name: &Value, expected: &Value) -> Result<
                 return Err(format!("{key} is not {}: {page}", known[key]).into());
             }
         }
-        if list(page, "header_steps")?.is_empty() || page.get("error").is_some() {
+        let stored = if known["non_null"].is_u64() { &known["non_null"] } else { &known["num_values"] };
+        let whole = stored.as_u64() == Some(list(page, "values")?.len() as u64);
+        if list(page, "header_steps")?.is_empty() || page.get("error").is_some() || !whole {
             return Err(format!("{page}").into());
         }
     }

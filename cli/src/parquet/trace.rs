@@ -9,6 +9,7 @@ use tilekern::parquet::Options;
 use tilekern::parquet::file::{Buffers, File, Origin, PageTrace, Pages};
 use tilekern::{Error, Step};
 
+use super::values::One;
 use super::{column, html, listed, names, open, row_groups};
 use crate::Verdict;
 use crate::console::Console;
@@ -24,6 +25,8 @@ pub struct Request<'a> {
     pub row_group: Option<usize>,
     pub page: Option<u32>,
     pub html: Option<&'a Path>,
+    /// Values, too, and where the bytes of each are.
+    pub values: bool,
 }
 
 /// A column of a file.
@@ -142,7 +145,7 @@ impl Serialize for PageRecords<'_> {
         let mut list = to.serialize_seq(None)?;
         let mut failed = None;
         let traced = traced.each(request, |rg, page| {
-            list.serialize_element(&PageRecord::of(traced, rg, &page)).map_err(|error| {
+            list.serialize_element(&PageRecord::of(traced, request, rg, &page)).map_err(|error| {
                 let stop = Stop::Fault(Fault::new("io", traced.path, error.to_string()));
                 failed = Some(error);
                 stop
@@ -175,12 +178,36 @@ struct PageRecord<'p> {
     header_steps: Vec<StepRecord<'p>>,
     level_steps: Vec<StepRecord<'p>>,
     steps: Vec<StepRecord<'p>>,
+    /// The first spans of values are in the dictionary's page, and count from the start of its unpacked body.
+    dictionary_unpacked: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<Vec<ValueRecord<'p>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<Fault>,
 }
 
+#[derive(Serialize)]
+struct ValueRecord<'p> {
+    value: One<'p>,
+    /// Its bytes, then others that it needs.
+    spans: Vec<[u64; 2]>,
+}
+
+/// The values of a page, if all could be decoded.
+fn values(page: &PageTrace) -> Vec<ValueRecord<'_>> {
+    let Some(values) = page.values.as_ref().filter(|values| values.len() == page.spans.len()) else {
+        return Vec::new();
+    };
+    let record = |i| {
+        let (main, others) = page.spans.get(i);
+        let spans = std::iter::once(&main).chain(others).map(|span| [span.start, span.end]).collect();
+        ValueRecord { value: One(values, i), spans }
+    };
+    (0..values.len()).map(record).collect()
+}
+
 impl<'p> PageRecord<'p> {
-    fn of(traced: &Traced<'_>, rg: usize, page: &'p PageTrace) -> PageRecord<'p> {
+    fn of(traced: &Traced<'_>, request: &Request<'_>, rg: usize, page: &'p PageTrace) -> PageRecord<'p> {
         let records = |steps: &'p [Step], origin| steps::records(steps, placed(traced.bytes, page, origin));
         PageRecord {
             rg,
@@ -197,6 +224,8 @@ impl<'p> PageRecord<'p> {
             header_steps: records(&page.header, Origin::File),
             level_steps: records(&page.levels, page.levels_origin),
             steps: records(&page.steps, page.origin),
+            dictionary_unpacked: page.dictionary_origin.map(|origin| origin == Origin::Body),
+            values: request.values.then(|| values(page)),
             error: page.fault.as_ref().map(Fault::from),
         }
     }
