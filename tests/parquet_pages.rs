@@ -210,6 +210,37 @@ fn stated_numbers_are_not_believed() {
     }
 }
 
+/// A field of a header that is there under its number, in another type, is what no writer makes.
+#[test]
+fn fields_have_their_types() {
+    let options = options();
+    let body = int32(&[7]);
+    let entry = dictionary_page(1, 4, &body);
+    for chunk in [data_page(1, 0, 4, &body), data_page_v2([1, 0, 0], [0, 0], 4, &body), entry] {
+        let mut buffers = Buffers::new();
+        let mut reader = ColumnReader::new(Input::new(&chunk), REQUIRED, &mut buffers, &options);
+        let header = reader.next_trace().unwrap().unwrap().header;
+        let mut fields = 0;
+        for step in header {
+            let at = step.span.start as usize;
+            let other: &[u8] = match chunk[at] {
+                5 => &[4, 6],
+                12 => &[5],
+                _ => continue,
+            };
+            for &kind in other {
+                let mut chunk = chunk.clone();
+                chunk[at] = kind;
+                let error = read(&chunk, REQUIRED, &options).unwrap_err();
+                let found = (error.kind().name(), error.offset());
+                assert_eq!(found, ("wrong_type", Some(at as u64)), "{}: {error}", step.label);
+            }
+            fields += 1;
+        }
+        assert!(fields >= 6, "{fields} fields");
+    }
+}
+
 #[test]
 fn values_that_grow_meet_the_limit() {
     // Each value is the one before and a byte more: n values take n * n / 2 bytes.

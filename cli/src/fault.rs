@@ -102,6 +102,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         _ if asked_for => None,
         ErrorKind::Io(io::ErrorKind::NotFound) if error.path().is_some_and(in_dataset) => Some("fetch the file again"),
         ErrorKind::Io(io::ErrorKind::NotFound) => Some("check the path"),
+        ErrorKind::BadMagic if error.part() == Part::Footer("magic") => Some("fetch it again, or write it anew"),
         ErrorKind::BadMagic => Some("check the path, or name the kind with --as"),
         // Of a section alone the options may be wrong as well.
         ErrorKind::Encoding(_) | ErrorKind::Compression(_) if error.page().is_none() => None,

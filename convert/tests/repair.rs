@@ -190,6 +190,35 @@ fn digests_of_files_in_the_manifest() {
     case.check("the right ones", &["var.parquet"]);
 }
 
+/// Inputs that cannot be those of the dataset leave nothing behind that is in the way of the right ones.
+#[test]
+fn wrong_inputs_are_not_in_the_way() {
+    let case = Case::new(|_, _| {});
+    let wrong = case.folder.path().join("wrong");
+    for (what, old, new) in [
+        ("not counts", "integer", "real"),
+        ("a line too many", "%%Matrix", "%%Vector"),
+        ("another size", "\n1 ", "\n99999 "),
+    ] {
+        _ = fs::remove_dir_all(&wrong);
+        fs::create_dir(&wrong).unwrap();
+        for (name, bytes) in files(&case.inputs[1]) {
+            let text = String::from_utf8(bytes).unwrap();
+            let text = if name.ends_with("matrix.mtx") { text.replacen(old, new, 1) } else { text };
+            // A count that is none.
+            let text =
+                if new == "real" && name.ends_with("matrix.mtx") { text.trim_end().to_owned() + ".5\n" } else { text };
+            fs::write(wrong.join(name), text).unwrap();
+        }
+        fs::remove_file(case.out.join("tiles/tile_000005.dct")).unwrap();
+        let inputs = [case.inputs[0].clone(), wrong.clone()];
+        let error = repair(&inputs, &case.out, &RepairOptions::default(), &()).unwrap_err();
+        assert_ne!(error.kind(), ErrorKind::Io, "{what}: {error}");
+        assert!(!case.folder.path().join("out.repair").exists(), "{what}: {error}");
+        case.check(what, &["tiles/tile_000005.dct"]);
+    }
+}
+
 /// A dataset of a version that stated no digests of files and knew inputs by another text.
 #[test]
 fn datasets_of_older_writers() {

@@ -115,13 +115,14 @@ pub fn repair(inputs: &[PathBuf], output: &Path, options: &RepairOptions, progre
             stage.discard()?;
             Ok(repaired)
         }
-        // Inputs that do not fit will not fit the next time.
-        Err(error) if error.kind() == ErrorKind::Inconsistent => {
-            stage.discard()?;
+        // What was asked for can be done later.
+        Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Interrupted) => {
+            stage.clear_scratch()?;
             Err(error)
         }
+        // Inputs that do not fit will not fit the next time, and must not be in the way of others.
         Err(error) => {
-            stage.clear_scratch()?;
+            stage.discard()?;
             Err(error)
         }
     }

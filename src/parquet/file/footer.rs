@@ -254,7 +254,9 @@ impl Metadata {
             return Err(Error::new(ErrorKind::Unsupported(Unsupported::Encrypted), Part::Footer("")).at(end + 4));
         }
         if tail[4..] != *MAGIC {
-            return Err(magic(end + 4));
+            let begins = head[..4] == *MAGIC;
+            let cut = "it begins as a Parquet file and does not end as one: it is cut off, or was never finished";
+            return Err(if begins { magic(end + 4).caused_by(cut) } else { magic(end + 4) });
         }
         if head[..4] != *MAGIC {
             return Err(Error::new(ErrorKind::BadMagic, Part::Object).at(0));

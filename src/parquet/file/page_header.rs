@@ -131,6 +131,9 @@ const DATA_V2: [&str; 9] = [
     "statistics",
 ];
 
+/// The protocol's number of a type.
+const I32: u8 = 5;
+
 const HEADER: Part = Part::PageHeader("fields");
 
 impl PageHeader {
@@ -192,9 +195,19 @@ fn name(names: &'static [&'static str; 9], id: i16) -> &'static str {
 /// Keeps a number, by the field's number.
 fn keep(numbers: &mut [Option<i64>; 9], field: &Field, name: &'static str) -> Result<(), Error> {
     let Some(slot) = usize::try_from(field.id).ok().and_then(|id| numbers.get_mut(id)) else { return Ok(()) };
+    let of_its_type = match name {
+        "unknown" => true,
+        "is_sorted" | "is_compressed" => matches!(field.value, Value::Bool(_)),
+        "statistics" => field.value == Value::Struct,
+        name if name.contains("_header") => field.value == Value::Struct,
+        // All numbers are of 32 bits.
+        _ => field.kind == I32,
+    };
+    if !of_its_type {
+        return Err(Error::new(ErrorKind::WrongType, Part::PageHeader(name)).at(field.span.start));
+    }
     *slot = match field.value {
         Value::Integer(number) => {
-            // All are of 32 bits.
             let (min, max) = (i32::MIN.into(), i32::MAX.into());
             if i32::try_from(number).is_err() {
                 let kind = ErrorKind::OutOfRange { found: number.into(), min, max };
