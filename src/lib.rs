@@ -54,10 +54,14 @@ mod limits;
 mod mmap;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(any(feature = "obs", feature = "parquet-files"))]
+mod parquet_footer;
 #[cfg(feature = "simulate")]
 pub mod simulate;
 #[cfg(feature = "dataset")]
 mod source;
+#[cfg(any(feature = "obs", feature = "parquet-files"))]
+mod thrift;
 mod trace;
 mod zstd;
 

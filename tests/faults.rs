@@ -2,6 +2,11 @@
 //! places, odd names.
 #![cfg(target_endian = "little")]
 
+#[path = "support/counting.rs"]
+mod counting;
+#[path = "support/thrift.rs"]
+mod thrift;
+
 use std::ffi::OsString;
 use std::fs;
 use std::ops::ControlFlow;
@@ -318,6 +323,47 @@ fn files_that_changed_places() {
         fs::write(&file, sound).expect("written");
     }
     read(&Dataset::open(&path).expect("a manifest"), &decoder).expect("whole again");
+}
+
+/// Tables whose footers state more than they hold end in an error that says where, and take memory by their size alone.
+#[test]
+fn hostile_footers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("dataset");
+    write(&path, || {}).expect("written");
+    let manifest = path.join("manifest.json");
+    let mut stated: serde_json::Value =
+        serde_json::from_slice(&fs::read(&manifest).expect("a file")).expect("a manifest");
+    let (shard, var) = (path.join("obs/obs_0001.parquet"), path.join("var.parquet"));
+    for (i, (bytes, kind)) in thrift::hostile_footers().into_iter().enumerate() {
+        stated["obs_shard_bytes"][1] = bytes.len().into();
+        fs::write(&manifest, stated.to_string()).expect("written");
+        fs::write(&shard, &bytes).expect("written");
+        fs::write(&var, &bytes).expect("written");
+        let dataset = Dataset::open(&path).expect("a manifest");
+        let table = dataset.obs().expect("a schema").expect("a table of cells");
+        let cell = N_CELLS / 2; // of the second shard
+        let reads: [(&Path, &dyn Fn() -> Option<Error>); 2] =
+            [(&shard, &|| table.codes(&["score"], &[cell]).err()), (&var, &|| dataset.var().err())];
+        for (file, read) in reads {
+            let (_, largest) = counting::counted(|| {
+                let error = read().expect("a fault");
+                assert_eq!((error.kind().name(), error.path()), (kind, Some(file)), "{i}: {error:?}");
+                assert!(matches!(error.part(), Part::Footer(_)), "{i}: {error:?}");
+                let footer = 4..bytes.len() as u64 - 8;
+                assert!(error.offset().is_some_and(|at| footer.contains(&at)), "{i}: {error:?}");
+            });
+            // This thread has read the file.
+            assert!(largest >= bytes.len().min(1 << 16), "footer {i}: {largest}");
+            assert!(largest <= 100 * bytes.len() + (1 << 16), "footer {i} of {} bytes: {largest} at once", bytes.len());
+        }
+        let faults = told(&Directory::new(&path).expect("a directory"));
+        for file in [&shard, &var] {
+            let of_footer =
+                |fault: &Error| fault.kind().name() == kind && fault.path() == Some(file) && fault.offset().is_some();
+            assert!(faults.iter().any(of_footer), "{i}: {faults:?}");
+        }
+    }
 }
 
 /// Any name that the system takes is a name of a dataset.

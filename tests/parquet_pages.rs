@@ -8,7 +8,7 @@ mod thrift;
 use std::io::Write;
 
 use counting::counted;
-use thrift::{Struct, data_page, data_page_v2, dictionary_page, file};
+use thrift::{Struct, data_page, data_page_v2, deep, dictionary_page, hostile_footers, schema};
 use tilekern::parquet::encoding::{delta_binary_packed, delta_byte_array, dictionary, hybrid, plain};
 use tilekern::parquet::file::{Buffers, Codec, ColumnData, ColumnReader, ColumnType, File};
 use tilekern::parquet::{ByteArrays, Input, Leniency, Options, PhysicalType, Values};
@@ -257,19 +257,6 @@ fn values_that_grow_meet_the_limit() {
     assert!(largest <= 2 << 20, "{largest} bytes at once");
 }
 
-/// A footer of a schema of such elements (name, number of children) and no row groups.
-fn schema(elements: impl IntoIterator<Item = (&'static str, Option<i32>)>) -> Vec<u8> {
-    let element = |(name, children): (&str, Option<i32>)| {
-        let element = Struct::default().i32(3, 0).binary(4, name.as_bytes());
-        match children {
-            Some(children) => element.i32(5, children),
-            None => element.i32(1, 1),
-        }
-    };
-    let elements = elements.into_iter().map(element).collect();
-    file(Struct::default().i32(1, 1).list(2, elements).i64(3, 0).list(4, Vec::new()))
-}
-
 #[test]
 fn footers_that_state_more_than_they_hold() {
     let options = options();
@@ -277,23 +264,15 @@ fn footers_that_state_more_than_they_hold() {
         File::open(&schema([("a", Some(1)), ("b", None)]), &options).unwrap().metadata().schema.columns.len(),
         1
     );
-    let deep = |n: usize| schema((0..n).map(|_| ("g", Some(1))).chain([("leaf", None)]));
     assert!(File::open(&deep(60), &options).is_ok());
-    let hostile = [
-        (deep(70), "unsupported"),
-        (deep(100_000), "unsupported"),
-        (schema([("a", Some(i32::MAX)), ("b", None)]), "syntax"),
-        (schema([("a", Some(-1)), ("b", None)]), "syntax"),
-        (schema([("a", Some(1)), ("b", None), ("c", None)]), "syntax"),
-        (schema([]), "syntax"),
-        (schema((0..200_000).map(|_| ("", None))), "syntax"),
-        (file(Struct::default().list(5, vec![Struct::default(); 1_000_000])), "syntax"),
+    let mut hostile = hostile_footers();
+    hostile.extend([
         (b"PAR1PAR1".to_vec(), "truncated"),
         (b"PAR1\xff\xff\xff\x7fPAR1".to_vec(), "out_of_range"),
         (b"PAR1\0\0\0\0PARE".to_vec(), "unsupported"),
         (b"PAR1\0\0\0\0PAR2".to_vec(), "bad_magic"),
         (Vec::new(), "truncated"),
-    ];
+    ]);
     for (i, (bytes, kind)) in hostile.iter().enumerate() {
         let (_, largest) = counted(|| {
             let error = File::open(bytes, &options).unwrap_err();

@@ -58,6 +58,14 @@ impl Struct {
         this
     }
 
+    /// A list that states so many structures, and holds none.
+    pub fn empty_list(self, id: i16, len: u32) -> Struct {
+        let mut this = self.head(id, 9);
+        this.0.push(0xfc);
+        uleb(len.into(), &mut this.0);
+        this
+    }
+
     pub fn finish(mut self) -> Vec<u8> {
         self.0.push(0);
         self.0
@@ -98,4 +106,49 @@ pub fn file(footer: Struct) -> Vec<u8> {
     let footer = footer.finish();
     let len = u32::try_from(footer.len()).expect("a small footer");
     [&b"PAR1"[..], &footer, &len.to_le_bytes(), b"PAR1"].concat()
+}
+
+/// A file of a schema of such elements (name, number of children) and no row groups.
+pub fn schema(elements: impl IntoIterator<Item = (&'static str, Option<i32>)>) -> Vec<u8> {
+    let element = |(name, children): (&str, Option<i32>)| {
+        let element = Struct::default().i32(3, 0).binary(4, name.as_bytes());
+        match children {
+            Some(children) => element.i32(5, children),
+            None => element.i32(1, 1),
+        }
+    };
+    let elements = elements.into_iter().map(element).collect();
+    file(Struct::default().i32(1, 1).list(2, elements).i64(3, 0).list(4, Vec::new()))
+}
+
+/// A file of a schema of so many groups, each in the one before it.
+pub fn deep(n: usize) -> Vec<u8> {
+    schema((0..n).map(|_| ("g", Some(1))).chain([("leaf", None)]))
+}
+
+/// Files of footers that state more than they hold or nest without end, and the kinds of their errors.
+pub fn hostile_footers() -> Vec<(Vec<u8>, &'static str)> {
+    let row_groups = |group: Struct| {
+        let leaf = Struct::default().i32(1, 1).binary(4, b"b");
+        let elements = vec![Struct::default().binary(4, b"a").i32(5, 1), leaf];
+        file(Struct::default().i32(1, 1).list(2, elements).i64(3, 0).list(4, vec![group]))
+    };
+    vec![
+        (deep(70), "unsupported"),
+        (deep(100_000), "unsupported"),
+        (schema([("a", Some(i32::MAX)), ("b", None)]), "syntax"),
+        (schema([("a", Some(1)), ("b", Some(i32::MAX))]), "syntax"),
+        (schema([("a", Some(-1)), ("b", None)]), "syntax"),
+        (schema([("a", Some(1)), ("b", None), ("c", None)]), "syntax"),
+        (schema([]), "syntax"),
+        (schema((0..200_000).map(|_| ("", None))), "syntax"),
+        (file(Struct::default().list(5, vec![Struct::default(); 1_000_000])), "syntax"),
+        (file(Struct::default().empty_list(2, u32::MAX)), "truncated"),
+        (file(Struct::default().empty_list(4, u32::MAX)), "truncated"),
+        (file(Struct::default().empty_list(5, u32::MAX)), "truncated"),
+        (row_groups(Struct::default().empty_list(1, u32::MAX)), "truncated"),
+        // Structures in structures and lists in lists, where there should be a number.
+        (file(Struct(vec![0x1c; 1_000_000])), "wrong_type"),
+        (file(Struct(vec![0x19; 1_000_000])), "wrong_type"),
+    ]
 }

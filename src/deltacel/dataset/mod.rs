@@ -219,7 +219,8 @@ impl Dataset {
     /// column is its index. It is read on each call.
     ///
     /// # Errors
-    /// In [`Part::File`]: whatever keeps the file from being a Parquet file with a row for each gene.
+    /// In [`Part::File`] or [`Part::Footer`], with the path: whatever keeps the file from being a Parquet file with a row
+    /// for each gene.
     #[cfg(feature = "obs")]
     pub fn var(&self) -> Result<Option<arrow_array::RecordBatch>, Error> {
         let read = || var::read(&mut *self.source.open(VAR_TABLE)?, self.n_genes(), &self.limits);

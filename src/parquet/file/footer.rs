@@ -3,15 +3,15 @@
 use std::ops::Range;
 
 use parquet::basic::{self, ConvertedType, Repetition as LibraryRepetition, Type as LibraryType};
-use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::schema::types::{ColumnDescriptor, Type};
 
 use super::codec::Codec;
-use super::footer_check::{self, Checked};
-use crate::error::{Error, ErrorKind, Limit, Part, SyntaxFault, Unsupported};
+use crate::error::{Error, ErrorKind, Limit, Part, Unsupported};
 use crate::input::Input;
 use crate::limits::Limits;
 use crate::parquet::payload::{Encoding, PhysicalType, type_length};
+use crate::parquet_footer::{Footer, unsound};
 
 const MAGIC: &[u8; 4] = b"PAR1";
 const ENCRYPTED: &[u8; 4] = b"PARE";
@@ -267,26 +267,14 @@ impl Metadata {
             Error::new(kind, Part::Footer("length")).at(end)
         })?;
         let footer = input.slice(start, stated.into()).unwrap_or(Input::at(&[], end));
-        let checked = footer_check::check(footer)?;
-        let library = match crate::guard::guarded(|| ParquetMetaDataReader::decode_metadata(&checked.bytes)) {
-            Some(Ok(library)) => library,
-            // Columns that are encrypted have no description that can be read.
-            Some(Err(_)) if !checked.encrypted.is_empty() => {
-                return Err(Error::new(ErrorKind::Unsupported(Unsupported::Encrypted), Part::Footer("")).at(start));
-            }
-            Some(Err(error)) => return Err(unsound(error.to_string()).at(start)),
-            None => return Err(unsound("the reader gave up").at(start)),
-        };
-        let metadata = crate::guard::guarded(|| metadata(&library, &checked, start..end));
+        let footer = Footer::read(footer)?;
+        let metadata = crate::guard::guarded(|| metadata(&footer, start..end));
         metadata.unwrap_or_else(|| Err(unsound("the reader gave up"))).map_err(|error| error.at(start))
     }
 }
 
-fn unsound(why: impl Into<String>) -> Error {
-    Error::new(ErrorKind::Syntax(SyntaxFault::Parquet), Part::Footer("")).caused_by(why.into())
-}
-
-fn metadata(library: &ParquetMetaData, checked: &Checked, span: Range<u64>) -> Result<Metadata, Error> {
+fn metadata(footer: &Footer, span: Range<u64>) -> Result<Metadata, Error> {
+    let Footer { metadata: library, encrypted } = footer;
     let file = library.file_metadata();
     let fields = fields(file.schema(), &mut 0);
     let columns: Result<Vec<Column>, Error> = file.schema_descr().columns().iter().map(|column| leaf(column)).collect();
@@ -294,7 +282,7 @@ fn metadata(library: &ParquetMetaData, checked: &Checked, span: Range<u64>) -> R
     paths(&schema.fields, &mut Vec::new(), &mut schema.columns);
     let row_groups = library.row_groups().iter().enumerate().map(|(group, library)| {
         let columns = library.columns().iter().enumerate();
-        let columns = columns.map(|(column, chunk)| column_chunk(chunk, checked.encrypted.contains(&(group, column))));
+        let columns = columns.map(|(column, chunk)| column_chunk(chunk, encrypted.contains(&(group, column))));
         RowGroup { num_rows: library.num_rows(), columns: columns.collect() }
     });
     let pairs = file.key_value_metadata().map(Vec::as_slice).unwrap_or_default();

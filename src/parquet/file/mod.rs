@@ -30,12 +30,10 @@ mod arrow;
 mod codec;
 mod column;
 mod footer;
-mod footer_check;
 mod levels;
 mod page_header;
 mod pages;
 mod spans;
-mod thrift;
 mod trace;
 
 #[cfg(feature = "arrow")]

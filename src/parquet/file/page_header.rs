@@ -4,11 +4,11 @@
 
 use std::ops::Range;
 
-use super::thrift::{Field, Value, next_field, skip_field};
 use crate::error::{Error, ErrorKind, Part};
 use crate::input::Input;
 use crate::parquet::encoding::fault;
 use crate::parquet::payload::Encoding;
+use crate::thrift::{Field, Value, next_field, skip_field};
 use crate::{EncodingFault, Unsupported};
 
 /// What a page holds.

@@ -10,7 +10,6 @@ use super::levels::{Section, width};
 use super::page_header::{PageHeader, PageKind};
 use super::pages::RawPage;
 use super::spans::ValueSpans;
-use super::thrift::Value;
 use crate::error::{Error, Part};
 use crate::input::Input;
 use crate::parquet::encoding::bit_packed::BitPacked;
@@ -18,6 +17,7 @@ use crate::parquet::encoding::hybrid::Hybrid;
 use crate::parquet::options::Options;
 use crate::parquet::payload::{Encoding, Payload, Values};
 use crate::parquet::trace::{Steps, runs};
+use crate::thrift::Value;
 use crate::trace::{Step, Trace};
 
 /// What the offsets of spans count from.

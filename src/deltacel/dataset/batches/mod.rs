@@ -239,7 +239,7 @@ impl BatchesBuilder {
     /// # Errors
     /// [`ErrorKind::OutOfRange`] in [`Part::Option`] for a number that does not hold; in [`Part::Cells`] for cells that
     /// there are not or that do not increase, with the index; those of [`Collection::columns`] and of
-    /// [`Collection::obs`](super::Collection::obs); [`ErrorKind::Missing`] for a column that there is not;
+    /// `Collection::obs`; [`ErrorKind::Missing`] for a column that there is not;
     /// [`ErrorKind::LimitExceeded`] for dense batches above the limits; those of [`DecoderBuilder::build`].
     pub fn build<T: Count>(&self) -> Result<Batches<T>, Error> {
         let collection = self.collection.clone();

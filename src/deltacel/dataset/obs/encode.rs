@@ -255,13 +255,13 @@ struct Codes {
 }
 
 impl ObsEncoder {
-    /// The schema, for [`WriterBuilder::obs`](super::super::WriterBuilder::obs).
+    /// The schema, for `WriterBuilder::obs`.
     pub fn schema(&self) -> &ObsSchema {
         &self.schema
     }
 
     /// The rows of a table that was taken into the union, or of a part of it, as
-    /// [`Writer::push_with_obs`](super::super::Writer::push_with_obs) takes them.
+    /// `Writer::push_with_obs` takes them.
     ///
     /// # Errors
     /// In [`Part::Column`], with the index of the row: [`ErrorKind::OutOfRange`] for a value that the column's type does

@@ -9,12 +9,14 @@ use bytes::{Buf, Bytes};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FooterTail, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::metadata::{FooterTail, RowGroupMetaData};
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::pages;
 use crate::error::{Error, ErrorKind, Limit, Part, SyntaxFault};
+use crate::input::Input;
 use crate::limits::Limits;
+use crate::parquet_footer::Footer;
 use crate::source::Object;
 
 /// Bytes at the end of a file that hold the whole footer of most.
@@ -33,7 +35,7 @@ impl ParquetFile {
     /// Reads the footer.
     ///
     /// # Errors
-    /// [`SyntaxFault::Parquet`], [`ErrorKind::LimitExceeded`], [`ErrorKind::Io`].
+    /// As [`Footer::read`]; [`SyntaxFault::Parquet`], [`ErrorKind::LimitExceeded`], [`ErrorKind::Io`].
     pub fn open(object: &mut dyn Object, limits: &Limits) -> Result<ParquetFile, Error> {
         let size = object.size();
         let start = size.saturating_sub(TAIL);
@@ -48,8 +50,9 @@ impl ParquetFile {
             tail = read(object, footer_start..size, limits)?;
         }
         let in_tail = tail.len() - 8 - footer.metadata_length();
+        let Footer { metadata, .. } = Footer::read(Input::at(&tail[in_tail..tail.len() - 8], footer_start))?;
         let metadata = guarded(|| {
-            let metadata = Arc::new(ParquetMetaDataReader::decode_metadata(&tail[in_tail..tail.len() - 8])?);
+            let metadata = Arc::new(metadata);
             let found = ArrowReaderMetadata::try_new(metadata.clone(), ArrowReaderOptions::new())?;
             match plain(found.schema()) {
                 None => Ok(found),

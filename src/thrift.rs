@@ -12,7 +12,7 @@ const MAX_DEPTH: u32 = 16;
 
 /// A value of a field; of those that are no numbers only that they are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Bool(bool),
     Integer(i64),
     /// A structure, whose fields are still to be read.
@@ -32,17 +32,17 @@ pub(super) enum Value {
 
 /// A field of a structure.
 #[derive(Clone, Debug)]
-pub(super) struct Field {
-    pub(super) id: i16,
+pub(crate) struct Field {
+    pub(crate) id: i16,
     /// The protocol's number of its type.
-    pub(super) kind: u8,
-    pub(super) value: Value,
+    pub(crate) kind: u8,
+    pub(crate) value: Value,
     /// Where its bytes lie; of a structure or list only its head.
-    pub(super) span: Range<u64>,
+    pub(crate) span: Range<u64>,
 }
 
 /// A field of the structure at hand; `None` at its end. `last` is the number of the field before.
-pub(super) fn next_field(input: &mut Input<'_>, last: &mut i16, part: Part) -> Result<Option<Field>, Error> {
+pub(crate) fn next_field(input: &mut Input<'_>, last: &mut i16, part: Part) -> Result<Option<Field>, Error> {
     let start = input.offset();
     let head = input.byte(part)?;
     let kind = head & 15;
@@ -105,7 +105,7 @@ fn value(input: &mut Input<'_>, kind: u8, depth: u32, part: Part) -> Result<Valu
 }
 
 /// Passes over a value and all that it holds. Each element takes a byte at least, so this ends with the input.
-pub(super) fn skip(input: &mut Input<'_>, kind: u8, depth: u32, part: Part) -> Result<(), Error> {
+pub(crate) fn skip(input: &mut Input<'_>, kind: u8, depth: u32, part: Part) -> Result<(), Error> {
     if depth > MAX_DEPTH {
         return Err(wrong(part).at(input.offset()));
     }
@@ -114,7 +114,7 @@ pub(super) fn skip(input: &mut Input<'_>, kind: u8, depth: u32, part: Part) -> R
 }
 
 /// Passes over what a field holds beyond its head.
-pub(super) fn skip_field(input: &mut Input<'_>, field: &Field, part: Part) -> Result<(), Error> {
+pub(crate) fn skip_field(input: &mut Input<'_>, field: &Field, part: Part) -> Result<(), Error> {
     skip_rest(input, field.value, 0, part)
 }
 

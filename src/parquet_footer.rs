@@ -1,4 +1,4 @@
-//! The look into a footer before a library reads it.
+//! The footer of a Parquet file, looked into before a library reads it.
 //!
 //! Source: Parquet format, parquet.thrift, "FileMetaData". The library reserves memory and recurses by what the schema
 //! states, so that must be a tree, and no deep one. It also goes by the numbers of fields alone and fails where a writer
@@ -6,9 +6,12 @@
 
 use std::collections::HashSet;
 
-use super::thrift::{Value, next_field, skip, skip_field};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
 use crate::error::{Error, ErrorKind, Part, SyntaxFault, Unsupported};
+use crate::guard::guarded;
 use crate::input::Input;
+use crate::thrift::{Value, next_field, skip, skip_field};
 
 /// Groups inside each other that a schema may have.
 const MAX_GROUPS: usize = 64;
@@ -70,13 +73,44 @@ impl Structure {
     }
 }
 
-/// A footer that the library may read.
-#[derive(Debug)]
-pub(super) struct Checked {
-    /// Its bytes, without what is not needed.
-    pub(super) bytes: Vec<u8>,
+/// A footer that the library has read.
+pub(crate) struct Footer {
+    pub(crate) metadata: ParquetMetaData,
     /// Columns of row groups that are encrypted.
-    pub(super) encrypted: HashSet<(usize, usize)>,
+    #[cfg_attr(not(feature = "parquet-files"), expect(dead_code))] // a table's column that is, is not read
+    pub(crate) encrypted: HashSet<(usize, usize)>,
+}
+
+impl Footer {
+    /// Checks a footer and has the library read it.
+    ///
+    /// # Errors
+    /// In [`Part::Footer`], with the offset: [`SyntaxFault::Parquet`], [`Unsupported::SchemaDepth`],
+    /// [`Unsupported::Encrypted`], and whatever keeps it from being a structure of the protocol.
+    pub(crate) fn read(footer: Input<'_>) -> Result<Footer, Error> {
+        let Checked { bytes, encrypted, .. } = check(footer)?;
+        let error = match guarded(|| ParquetMetaDataReader::decode_metadata(&bytes)) {
+            Some(Ok(metadata)) => return Ok(Footer { metadata, encrypted }),
+            // Columns that are encrypted have no description that can be read.
+            Some(Err(_)) if !encrypted.is_empty() => Error::new(ErrorKind::Unsupported(Unsupported::Encrypted), FOOTER),
+            Some(Err(error)) => unsound(error.to_string()),
+            None => unsound("the reader gave up"),
+        };
+        Err(error.at(footer.offset()))
+    }
+}
+
+/// The library's refusal of a footer.
+pub(crate) fn unsound(why: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Syntax(SyntaxFault::Parquet), FOOTER).caused_by(why.into())
+}
+
+/// A footer that the library may read.
+struct Checked {
+    /// Its bytes, without what is not needed.
+    bytes: Vec<u8>,
+    /// Columns of row groups that are encrypted.
+    encrypted: HashSet<(usize, usize)>,
     /// Children that are still to come, of each group of the schema that is open.
     open: Vec<u64>,
     group: usize,
@@ -84,7 +118,7 @@ pub(super) struct Checked {
 }
 
 /// Checks a footer.
-pub(super) fn check(footer: Input<'_>) -> Result<Checked, Error> {
+fn check(footer: Input<'_>) -> Result<Checked, Error> {
     let bytes = Vec::with_capacity(footer.bytes().len());
     let mut checked = Checked { bytes, encrypted: HashSet::new(), open: vec![1], group: 0, column: 0 };
     checked.fields(&mut { footer }, Structure::File)?;
