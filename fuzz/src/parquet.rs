@@ -244,7 +244,9 @@ pub fn parquet_round_trip(data: &[u8]) {
         let options = Options::with_kernels(kernels);
         let mut read = Dictionary::new();
         let page = dictionary.as_ref().map(|page| read.read_whole(Input::new(page), physical_type, &options));
-        page.map(|page| page.expect("the page that was encoded"));
+        if let Some(page) = page {
+            page.expect("the page that was encoded");
+        }
         let payload = Payload {
             encoding,
             physical_type,

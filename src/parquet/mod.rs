@@ -20,7 +20,9 @@
 //! ```
 
 #[cfg(target_endian = "big")]
-compile_error!("values of Parquet are little-endian and are used as they are: the feature `parquet` is not for big-endian hosts");
+compile_error!(
+    "values of Parquet are little-endian and are used as they are: the feature `parquet` is not for big-endian hosts"
+);
 
 mod byte_arrays;
 mod decoder;
