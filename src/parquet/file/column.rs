@@ -798,7 +798,8 @@ impl<'p> Page<'p> {
             Values::Double(out) => self.append_to(n, 1, out),
             Values::Fixed { width, bytes } => self.append_to(n, *width, bytes),
             Values::ByteArrays(out) => {
-                out.expect(self.ahead.values, self.ahead.bytes);
+                let allowed = usize::try_from(self.limits.max_output_bytes).unwrap_or(usize::MAX);
+                out.expect(self.ahead.values, self.ahead.bytes.min(allowed));
                 self.decode_byte_arrays(n, out)
             }
             Values::Numbers(_) => panic!("pages hold no bare numbers"),
