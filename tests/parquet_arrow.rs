@@ -31,6 +31,7 @@ use tilekern::parquet::file::{Buffers, File, Strings};
 fn main() {
     let generated =
         GENERATED.iter().enumerate().map(|(i, _)| Trial::test(format!("generated {i}"), move || written(i)));
+    let generated = generated.chain([Trial::test("late nulls", late_nulls)]);
     support::run_with(generated.collect(), "fixtures/parquet", |corpus| {
         let mut trials = Vec::new();
         for folder in ["", "matrix", "special", "handmade", "writers", "parquet-testing"] {
@@ -183,6 +184,20 @@ fn written(i: usize) -> Result<(), Failed> {
         }
         let mut writer = ArrowWriter::try_new(Vec::new(), table.schema(), Some(properties.build()))?;
         writer.write(&table)?;
+        compare(&writer.into_inner()?)?;
+    }
+    Ok(())
+}
+
+/// A column whose nulls begin at any place of a page, or in none.
+fn late_nulls() -> Result<(), Failed> {
+    for first in [0, 1, 63, 64, 100, 199, 200, 263, 300] {
+        let values: Int32Array = (0..300).map(|i| (i < first || i % 3 > 0 && i < 280).then_some(i)).collect();
+        let schema = Arc::new(Schema::new(vec![Field::new("late", DataType::Int32, true)]));
+        let properties =
+            WriterProperties::builder().set_write_batch_size(10).set_data_page_row_count_limit(100).build();
+        let mut writer = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties))?;
+        writer.write(&RecordBatch::try_new(schema, vec![Arc::new(values)])?)?;
         compare(&writer.into_inner()?)?;
     }
     Ok(())

@@ -97,6 +97,17 @@ impl ByteArrays {
         (self.offsets, self.bytes)
     }
 
+    /// Makes room for `more` values that are likely to follow, of at most `bytes` bytes in all and as long as those before.
+    /// That there is no memory for it is no error.
+    pub(crate) fn expect(&mut self, more: usize, bytes: usize) {
+        let offsets = (self.len + 1).saturating_add(more.min(bytes / 4)).saturating_sub(self.offsets.len());
+        let _ = self.offsets.try_reserve(offsets);
+        let used = self.bytes().len();
+        let likely = (used as u128 * more as u128 * 17 / (16 * self.len.max(1)) as u128).min(bytes as u128);
+        let end = used.saturating_add(usize::try_from(likely).unwrap_or(0)).min(i32::MAX as usize);
+        let _ = self.bytes.try_reserve(end.saturating_sub(self.bytes.len()));
+    }
+
     /// Makes room for values of such lengths and notes where they end; [`ByteArrays::append`] must follow. Lengths may be
     /// anything: the caller judges them by what is returned.
     pub(crate) fn lay_out(
@@ -177,13 +188,18 @@ impl ByteArrays {
     }
 }
 
+/// Bytes that are zeroed beyond those asked for, where there is room.
+const AHEAD: usize = 1 << 15;
+
 /// Makes `values` `len` long at least.
 pub(crate) fn grow<T: bytemuck::Zeroable + Copy>(values: &mut Vec<T>, len: usize) -> Result<(), Error> {
     if values.len() < len {
         let kind = ErrorKind::Io(std::io::ErrorKind::OutOfMemory);
-        let more = len.max(values.len().saturating_mul(2)) - values.len();
+        let more = len - values.len();
         values.try_reserve(more).map_err(|e| Error::new(kind, Part::Buffer("memory")).caused_by(e))?;
-        values.resize(values.capacity(), T::zeroed());
+        // Some more, and not all: what is zeroed long before it is written has left the cache by then.
+        let len = (len + AHEAD / size_of::<T>()).min(values.capacity());
+        values.resize(len, T::zeroed());
     }
     Ok(())
 }

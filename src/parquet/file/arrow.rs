@@ -300,7 +300,7 @@ impl Build<'_, '_> {
                 let mut data = ColumnData::new(reader.column().physical_type);
                 let keys = if dictionary { Some(keys(&mut reader, &mut data)?) } else { None };
                 if keys.is_none() {
-                    reader.read(&mut data)?;
+                    reader.read_to(&mut data, true)?;
                 }
                 self.shapes.push(Shape { column, data, keys });
                 Ok(())
@@ -320,7 +320,7 @@ impl Build<'_, '_> {
             return Ok(None);
         }
         let there = if data.repetitions.is_empty() {
-            BooleanBuffer::collect_bool(data.len, |i| data.definitions[i] >= definition)
+            at_least(&data.definitions, definition)
         } else {
             let levels = data.definitions.iter().zip(&data.repetitions);
             let slots = levels.filter(|&(&d, &r)| r <= level.repetition && d >= level.definition);
@@ -408,13 +408,7 @@ fn keys(reader: &mut super::ColumnReader<'_, '_>, data: &mut ColumnData) -> Resu
     let (mut keys, mut own, column) = (Vec::new(), ByteArrays::new(), reader.column());
     while let Some(mut page) = reader.next_page()? {
         let batch = page.take(page.remaining());
-        if column.max_definition > 0 {
-            batch.definitions.append_to(&mut data.definitions);
-        }
-        if column.max_repetition > 0 {
-            batch.repetitions.append_to(&mut data.repetitions);
-        }
-        data.len += batch.definitions.len();
+        page.append_levels(&batch, column, data, true);
         if matches!(page.info().encoding, Some(Encoding::PlainDictionary | Encoding::RleDictionary)) {
             let mut left = batch.values;
             while left > 0 {
@@ -453,17 +447,40 @@ fn refused(part: Part, error: ArrowError) -> Error {
     Error::new(ErrorKind::Syntax(SyntaxFault::Parquet), part).caused_by(error)
 }
 
-/// Values with room for those that are null.
-fn spread<T: Copy + Default>(values: Vec<T>, nulls: Option<&NullBuffer>) -> Vec<T> {
-    let Some(nulls) = nulls else { return values };
-    let mut out = vec![T::default(); nulls.len()];
-    let mut rest = &values[..];
-    for (start, end) in nulls.valid_slices() {
-        let (these, behind) = rest.split_at(end - start);
-        out[start..end].copy_from_slice(these);
-        rest = behind;
+/// Which levels are `least` or more, a word at a time.
+fn at_least(levels: &[u8], least: u8) -> BooleanBuffer {
+    let mut bytes = Vec::with_capacity(levels.len().div_ceil(64) * 8);
+    for levels in levels.chunks(64) {
+        let mut there = [[0u8; 8]; 8];
+        let flat = there.as_flattened_mut();
+        flat.iter_mut().zip(levels).for_each(|(there, &level)| *there = u8::from(level >= least));
+        // Each product has the lowest bits of eight bytes in its highest byte.
+        bytes.extend(there.map(|there| u64::from_le_bytes(there).wrapping_mul(0x0102_0408_1020_4080).to_be_bytes()[0]));
     }
-    out
+    BooleanBuffer::new(Buffer::from_vec(bytes), 0, levels.len())
+}
+
+/// Values with room for those that are null.
+fn spread<T: Copy + Default>(mut values: Vec<T>, nulls: Option<&NullBuffer>) -> Vec<T> {
+    let Some(nulls) = nulls else { return values };
+    let (len, mut left) = (nulls.len(), values.len());
+    values.resize(len, T::default());
+    let words: Vec<u64> = nulls.inner().bit_chunks().iter_padded().take(len.div_ceil(64)).collect();
+    // From the end on, since each value moves to the back. Without a branch for each: nulls come at random.
+    for (start, &word) in (0..len).step_by(64).zip(&words).rev() {
+        if word == u64::MAX {
+            left -= 64;
+            values.copy_within(left..left + 64, start);
+            continue;
+        }
+        for i in (start..len.min(start + 64)).rev() {
+            let there = word >> (i - start) & 1 != 0;
+            left -= usize::from(there);
+            let value = values[left];
+            values[i] = if there { value } else { T::default() };
+        }
+    }
+    values
 }
 
 fn primitive<T: ArrowPrimitiveType>(values: Vec<T::Native>, nulls: Option<NullBuffer>) -> PrimitiveArray<T>

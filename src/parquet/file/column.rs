@@ -22,8 +22,11 @@ use crate::parquet::encoding::dictionary::Dictionary;
 use crate::parquet::options::Options;
 use crate::parquet::payload::{Encoding, Payload, PhysicalType, Values, count};
 
-/// Values that are appended before more memory is taken.
-const STEP: usize = 1 << 16;
+/// Values that are appended at once: little enough that what was zeroed for them is in the cache still.
+const STEP: usize = 1 << 12;
+
+/// Bytes of results for which room is made ahead to each byte that is stored.
+const REACH: usize = 64;
 
 const DEFINITIONS: &str = "definition levels";
 const REPETITIONS: &str = "repetition levels";
@@ -203,6 +206,27 @@ pub struct Page<'p> {
     at: usize,
     context: Context,
     limits: Limits,
+    ahead: Ahead,
+}
+
+/// What the chunk may still hold from a page on, for room that is made at once.
+#[derive(Clone, Copy, Debug)]
+struct Ahead {
+    /// Levels, as the footer states.
+    values: usize,
+    /// Bytes that those stored may decode to.
+    bytes: usize,
+}
+
+impl Ahead {
+    /// Makes room behind `out`, for `each` of a value, unless there is room for the next `n`. The more is only likely: that
+    /// there is no memory for it is no error.
+    fn reserve<T>(self, n: usize, each: usize, out: &mut Vec<T>) {
+        if out.capacity() - out.len() < n * each {
+            let more = self.values.saturating_mul(each).min(self.bytes / size_of::<T>());
+            let _ = out.try_reserve(more);
+        }
+    }
 }
 
 /// A data page whose levels are decoded.
@@ -216,6 +240,7 @@ struct Opened<'p> {
     scratch: &'p mut Scratch,
     last: &'p mut Vec<u8>,
     context: Context,
+    ahead: Ahead,
 }
 
 /// Where errors of a page's values are.
@@ -422,17 +447,16 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
     /// # Errors
     /// As [`ColumnReader::next_page`], or more bytes than the limits allow.
     pub fn read(&mut self, out: &mut ColumnData) -> Result<(), Error> {
+        self.read_to(out, false)
+    }
+
+    /// The same; where `sparse`, without the definition levels of a column without lists as long as nothing is null.
+    pub(super) fn read_to(&mut self, out: &mut ColumnData, sparse: bool) -> Result<(), Error> {
         let column = self.column;
         while let Some(mut page) = self.next_page()? {
             let batch = page.take(page.remaining());
-            if column.max_definition > 0 {
-                batch.definitions.append_to(&mut out.definitions);
-            }
-            if column.max_repetition > 0 {
-                batch.repetitions.append_to(&mut out.repetitions);
-            }
+            page.append_levels(&batch, column, out, sparse);
             page.append(batch.values, &mut out.values)?;
-            out.len += batch.definitions.len();
             page.finish()?;
         }
         Ok(())
@@ -507,13 +531,23 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
 
     pub(super) fn data(&mut self, page: RawPage<'a>) -> Result<Page<'_>, Error> {
         let options = self.options;
-        let Opened { info, definitions, repetitions, max_definition, payload, values, scratch, last, context } =
+        let Opened { info, definitions, repetitions, max_definition, payload, values, scratch, last, context, ahead } =
             self.open(page)?;
         let decoder = decoder(&payload, values, &options, scratch, last).map_err(|error| {
             let placed = error.offset().is_some();
             context.add(if placed { error } else { error.at(values.offset()) })
         })?;
-        Ok(Page { info, definitions, repetitions, max_definition, decoder, at: 0, context, limits: options.limits })
+        Ok(Page {
+            info,
+            definitions,
+            repetitions,
+            max_definition,
+            decoder,
+            at: 0,
+            context,
+            limits: options.limits,
+            ahead,
+        })
     }
 
     /// Unpacks a data page and decodes its levels.
@@ -568,6 +602,11 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         let rows = repetitions.count(0);
         (info.non_null, info.rows) = (Some(non_null as u64), Some(rows as u64));
         self.any_data = true;
+        let stated = self.expected.num_values.and_then(|stated| u64::try_from(stated).ok()).unwrap_or(0);
+        let ahead = Ahead {
+            values: usize::try_from(stated.saturating_sub(self.values)).unwrap_or(0),
+            bytes: page.whole.bytes().len().saturating_mul(REACH),
+        };
         self.values += body.count as u64;
         self.rows = self.rows.map(|all| all + rows as u64);
         context.body = body.unpacked.then_some(compressed);
@@ -580,7 +619,7 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         };
         let values = body.values.unwrap_or(input);
         let max_definition = column.max_definition;
-        Ok(Opened { info, definitions, repetitions, max_definition, payload, values, scratch, last, context })
+        Ok(Opened { info, definitions, repetitions, max_definition, payload, values, scratch, last, context, ahead })
     }
 }
 
@@ -727,6 +766,22 @@ impl<'p> Page<'p> {
         self.decoder.skip(n).map_err(|error| self.context.add(error))
     }
 
+    /// Appends the levels of a batch. Where `sparse`, definition levels may be left out as long as nothing is null.
+    pub(super) fn append_levels(&self, batch: &Batch<'p>, column: ColumnType, out: &mut ColumnData, sparse: bool) {
+        let n = batch.definitions.len();
+        let plain = out.definitions.is_empty() && batch.values == n && column.max_repetition == 0;
+        if column.max_definition > 0 && !(sparse && plain) {
+            self.ahead.reserve(out.len + n - out.definitions.len(), 1, &mut out.definitions);
+            out.definitions.resize(out.len, column.max_definition);
+            batch.definitions.append_to(&mut out.definitions);
+        }
+        if column.max_repetition > 0 {
+            self.ahead.reserve(n, 1, &mut out.repetitions);
+            batch.repetitions.append_to(&mut out.repetitions);
+        }
+        out.len += n;
+    }
+
     /// Appends the next `n` values to those in `out`.
     ///
     /// # Errors
@@ -742,7 +797,11 @@ impl<'p> Page<'p> {
             Values::Float(out) => self.append_to(n, 1, out),
             Values::Double(out) => self.append_to(n, 1, out),
             Values::Fixed { width, bytes } => self.append_to(n, *width, bytes),
-            Values::ByteArrays(out) => self.decode_byte_arrays(n, out),
+            Values::ByteArrays(out) => {
+                let allowed = usize::try_from(self.limits.max_output_bytes).unwrap_or(usize::MAX);
+                out.expect(self.ahead.values, self.ahead.bytes.min(allowed));
+                self.decode_byte_arrays(n, out)
+            }
             Values::Numbers(_) => panic!("pages hold no bare numbers"),
         }
     }
@@ -752,6 +811,11 @@ impl<'p> Page<'p> {
         let needed = (out.len() as u64).saturating_add((n * each) as u64).saturating_mul(size_of::<T>() as u64);
         let part = Part::Values("", "values");
         Limits::check(needed, limits.max_output_bytes, Limit::OutputBytes, part).map_err(|e| self.context.add(e))?;
+        let ahead = Ahead {
+            bytes: self.ahead.bytes.min(usize::try_from(limits.max_output_bytes - needed).unwrap_or(usize::MAX)),
+            ..self.ahead
+        };
+        ahead.reserve(n, each, out);
         let mut left = n;
         while left > 0 {
             let these = left.min(STEP);
