@@ -56,6 +56,28 @@ fn stated_counts_are_not_believed() {
     }
 }
 
+/// Values of a stated length, however large, take what is there; and a trace says what a decode says.
+#[test]
+fn stated_lengths_are_not_believed() {
+    let options = Options::new().unwrap();
+    for encoding in [Encoding::Plain, Encoding::ByteStreamSplit, Encoding::DeltaByteArray] {
+        for (length, count, bytes) in [(1 << 30, 0, 0), (1 << 30, 1, 2), (1 << 30, 1, 0), (1 << 30, 1 << 20, 99)] {
+            let section = vec![0; bytes];
+            let physical_type = PhysicalType::FixedLenByteArray(length);
+            let payload = Payload { encoding, physical_type, count, bit_width: 0, dictionary: None };
+            let ((), largest) = counted(|| {
+                let decoded = payload.decode(Input::new(&section), &options);
+                let (trace, traced) = payload.trace(Input::new(&section), &options);
+                assert_eq!(decoded.as_ref().ok(), traced.as_ref(), "{payload:?}");
+                let faults = [decoded.err(), trace.fault].map(|fault| fault.map(|fault| fault.to_string()));
+                assert_eq!(faults[0], faults[1], "{payload:?}");
+                assert!(trace.steps.len() < 100, "{payload:?}");
+            });
+            assert!(largest <= 1 << 20, "{payload:?}: {largest} bytes at once");
+        }
+    }
+}
+
 #[test]
 fn values_that_grow_meet_the_limit() {
     // Each value is the one before and a byte more: n values take n * n / 2 bytes.

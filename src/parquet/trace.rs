@@ -6,6 +6,7 @@ use std::fmt::Display;
 
 use super::encoding::Scratch;
 use super::encoding::alp::{Alp, Decimal, Vectors};
+use super::encoding::byte_stream_split::ByteStreamSplit;
 use super::encoding::delta_binary_packed::{Delta, DeltaBinaryPacked};
 use super::encoding::delta_byte_array::{PREFIXES, SUFFIXES, Streams};
 use super::encoding::delta_length_byte_array::{DeltaLengthByteArray, LENGTHS};
@@ -110,9 +111,13 @@ impl Payload<'_> {
                 steps.step("suffix bytes", from..to, format_args!("{n} values, {} bytes", to - from), 0)
             }
             (Encoding::ByteStreamSplit, kind) => {
-                let width = kind.width().unwrap_or(1) as u64;
+                let width = kind.width().unwrap_or(1);
+                // It checks that the streams are there, of which a type can have very many.
+                ByteStreamSplit::new(input, count, width, options)?;
+                let width = width as u64;
                 let stride = len / width;
-                for stream in 0..width {
+                // Without values there are as many for nothing: those of the widest numbers are shown.
+                for stream in 0..if count == 0 { width.min(16) } else { width } {
                     let from = start + stream * stride;
                     let detail = format_args!("byte {stream} of {count} values");
                     steps.step(format_args!("stream {stream}"), from..from + stride, detail, 0)?;
