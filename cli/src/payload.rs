@@ -21,7 +21,12 @@ use crate::steps::{self, Placed};
 /// Such a section states neither its type nor how many values it has; the options do. Every byte of it must be used.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
+To cut a section out of a file: `tilekern pages FILE COLUMN` shows offset, header, stored and levels of each page. Of a page
+that is not compressed the values are the bytes from offset + header + levels to offset + header + stored, and --count is
+values less nulls. A dictionary's page has no levels.
+
 Examples:
+  tail -c +101 some.parquet | head -c 250 > ids.bin    bytes 100 to 350
   tilekern payload ids.bin --encoding DELTA_BINARY_PACKED --type INT64 --count 40
   tilekern payload ids.bin --encoding DELTA_BINARY_PACKED --type INT64 --count 40 --trace
   tilekern payload levels.bin --encoding HYBRID --bit-width 3 --count 100 --json
