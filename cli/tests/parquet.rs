@@ -231,6 +231,41 @@ fn decoding_ends_in_faults_and_leaves_nothing() {
     assert_eq!(found["columns"][0]["values"].as_array().map(Vec::len), Some(400));
 }
 
+/// As `payload --help` says.
+#[test]
+fn sections_are_cut_with_what_pages_shows() {
+    let folder = tempdir().unwrap();
+    let (path, section) = (folder.path().join("small.parquet"), folder.path().join("section"));
+    for (make, column, encoding, kind) in [
+        (support::parquet::small as fn(&Path), "l", "RLE_DICTIONARY", "INT32"),
+        (support::parquet::version_2, "n", "RLE_DICTIONARY", "INT32"),
+    ] {
+        make(&path);
+        let table = run("pages", &path, column).stdout;
+        let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let headings = lines.next().unwrap();
+        let pages: Vec<Vec<&str>> = lines.collect();
+        let number = |page: usize, heading: &str| -> usize {
+            // The dictionary's page has neither levels nor what comes behind its values.
+            let at = headings.iter().position(|found| *found == heading).unwrap();
+            pages[page][at].replace(',', "").parse().unwrap()
+        };
+        let bytes = fs::read(&path).unwrap();
+        let cut = |page: usize, levels: usize| {
+            let body = number(page, "offset") + number(page, "header");
+            bytes[body + levels..body + number(page, "stored")].to_vec()
+        };
+        let dictionary = folder.path().join("dictionary");
+        fs::write(&dictionary, cut(0, 0)).unwrap();
+        fs::write(&section, cut(1, number(1, "levels"))).unwrap();
+        let count = (number(1, "values") - number(1, "nulls")).to_string();
+        let options = ["--encoding", encoding, "--type", kind, "--count", &count, "--dictionary", text(&dictionary)];
+        let found = tilekern(["payload", text(&section)].into_iter().chain(options));
+        let expected = if column == "l" { "1\n7\n" } else { "1\n3\n" };
+        assert_eq!((found.code, found.stdout.as_str()), (Some(0), expected), "{table}{found:?}");
+    }
+}
+
 #[test]
 fn steps_are_traced() {
     let (_folder, path) = made();
@@ -330,6 +365,11 @@ fn a_trace_is_one_page_of_html() {
     sound("trace", &path, &format!("country --page 1 --row-group 0 --html {}", text(&out)));
     let alone = self::data(&fs::read_to_string(&out).unwrap());
     assert_eq!(alone["pages"][0]["values"][1]["at"].as_array().map(Vec::len), Some(1));
+    // To standard output it is the same page.
+    let page = run("trace", &path, "country --page 1 --row-group 0 --html -");
+    assert_eq!((page.code, page.stdout), (Some(0), fs::read_to_string(&out).unwrap()));
+    assert!(page.stderr.starts_with("standard output: 1 page, "), "{}", page.stderr);
+    assert_eq!(names(folder.path()), ["orders.parquet", "trace.html"]);
     // What could end the script cannot.
     let odd = folder.path().join("odd.parquet");
     support::parquet::strings(&odd, &["</script><script>alert(1)</script>", "\u{2028}"]);
@@ -364,6 +404,11 @@ fn all_faults_are_told() {
     let run = run("verify", &path, "");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stdout.contains(": sound, "), "{run:?}");
+    // What cannot be seen is told.
+    assert!(run.stdout.ends_with("; no page has a checksum: values changed there cannot be seen\n"), "{run:?}");
+    let record = &sound("verify", &path, "")["paths"][0];
+    let n_pages = sound("pages", &path, "")["pages"].as_array().map(Vec::len);
+    assert_eq!((&record["n_pages"], &record["n_pages_without_checksum"]), (&json!(n_pages), &json!(n_pages)));
     let pages = sound("pages", &path, "");
     let pages = pages["pages"].as_array().unwrap();
     let start = |rg: u64, col: u64, page: u64| {
@@ -434,7 +479,7 @@ fn kinds_of_input_are_told_apart() {
         ("decode", &dct, "--row-group 0", "--cells"),
         ("decode", &dct, "-o a.jsonl", "Parquet"),
         ("trace", &path, "id --chunk 1", "--page"),
-        ("trace", &path, "id --html -", "name of a file"),
+        ("trace", &path, "id --json --html -", "name a file"),
         ("trace", &dct, "id", "--chunk"),
         ("trace", &dct, "--page 1", "--chunk"),
         ("trace", &dct, "--row-group 1", "--chunk"),
