@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fmt, io};
 
 use serde::Serialize;
-use tilekern::{Error, ErrorKind, PagePlace, Part};
+use tilekern::{Error, ErrorKind, Limit, PagePlace, Part};
 
 use crate::text::plain;
 
@@ -42,6 +42,14 @@ impl From<Error> for Fault {
 impl From<&Error> for Fault {
     fn from(error: &Error) -> Fault {
         let mut message = error.message();
+        if let ErrorKind::LimitExceeded { what, .. } = error.kind() {
+            // What the library's callers raise is no option here, with one exception.
+            let needed = message.split_once("; raise").map_or(&*message, |(needed, _)| needed);
+            message = match what {
+                Limit::OutputBytes => format!("{needed}; raise --max-output if you trust the source"),
+                _ => needed.to_owned(),
+            };
+        }
         // A gene that there is not is called by its name alone.
         let named = error.part() == Part::Genes && error.kind() == ErrorKind::Missing;
         if let Some(index) = error.value_index().filter(|_| !named) {
