@@ -105,6 +105,7 @@ fn pages_are_listed() {
     assert_eq!(fault("pages", &path, "none"), ("missing".to_owned(), "columns".to_owned()));
     assert_eq!(fault("pages", &path, "--row-group 2"), ("out_of_range".to_owned(), "row groups".to_owned()));
     assert!(run("pages", &path, "none").stderr.contains("id, country, weight"));
+    assert!(run("pages", &path, "--row-group 2").stderr.contains("choose one of 0 to 1"));
 }
 
 /// The values of a row in their JSON form.
@@ -229,6 +230,34 @@ fn decoding_ends_in_faults_and_leaves_nothing() {
     let run = run("decode", &broken, "--json");
     let found = run.json();
     assert_eq!(found["columns"][0]["values"].as_array().map(Vec::len), Some(400));
+}
+
+#[test]
+fn names_that_several_columns_share_are_refused() {
+    let folder = tempdir().unwrap();
+    let (path, out) = (folder.path().join("same.parquet"), folder.path().join("out.jsonl"));
+    support::parquet::same_names(&path);
+    for (verb, options) in [("decode", "--column x"), ("decode", "--column a.b"), ("pages", "x"), ("trace", "a.b")] {
+        assert_eq!(fault(verb, &path, options), ("ambiguous".to_owned(), "columns".to_owned()), "{verb} {options}");
+    }
+    assert!(run("pages", &path, "x").stderr.contains("give a number, of 0, 1 "));
+    assert!(run("pages", &path, "a.b").stderr.contains("give a number, of 2, 3 "));
+    assert_eq!(fault("decode", &path, &format!("-o {}", text(&out))), ("ambiguous".to_owned(), "columns".to_owned()));
+    assert!(!out.exists());
+    // Numbers name one column each; a group of one column has the group's name.
+    let rows = run("decode", &path, "--column 1 --column 3 -o -");
+    assert_eq!(rows.stdout, "{\"x\":\"0x4000000000000000\",\"a\":\"0x4010000000000000\"}\n");
+    let both = run("decode", &path, "--column x,y");
+    assert!(both.stderr.contains("give --column again for each"), "{both:?}");
+}
+
+#[test]
+fn summaries_stay_short() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("long.parquet");
+    support::parquet::strings(&path, &["x".repeat(300).as_str()]);
+    let run = run("decode", &path, "");
+    assert!(run.stdout.contains("xxx…") && run.stdout.lines().all(|line| line.chars().count() < 100), "{run:?}");
 }
 
 /// As `payload --help` says.
@@ -466,12 +495,12 @@ fn kinds_of_input_are_told_apart() {
         ("decode", &path, "--cells 0..2", "--column"),
         ("decode", &path, "--genes 1", "--column"),
         ("decode", &path, "--where n>1", "--column"),
-        ("decode", &path, "--cost", "--column"),
-        ("decode", &path, "--compress -o a.arrow", "--column"),
-        ("decode", &path, "--dtype f32 -o a.npy", "--column"),
-        ("decode", &path, "--threads 2", "--column"),
+        ("decode", &path, "--cost", "leave it out"),
+        ("decode", &path, "--compress -o a.arrow", "leave it out"),
+        ("decode", &path, "--dtype f32 -o a.npy", "leave it out"),
+        ("decode", &path, "--threads 2", "leave it out"),
         ("decode", &path, "-o a.npz", ".jsonl or .arrow"),
-        ("decode", &path, "-o a.csv", "add --to"),
+        ("decode", &path, "-o a.csv", "add --to with one of jsonl, arrow, summary"),
         ("decode", &path, "--to arrow", "name a file with -o"),
         ("decode", &path, "--to summary -o a.txt", "leave out -o"),
         ("decode", &path, "--to jsonl --json", "name a file with -o"),
