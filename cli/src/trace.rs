@@ -28,7 +28,7 @@ Examples:
   tilekern trace tile.dct --chunk 3                      one chunk alone
   tilekern trace tile.dct --json                         the same steps for programs
   tilekern trace orders.parquet country                  every page of a column
-  tilekern trace orders.parquet country --page 1         one of them
+  tilekern trace orders.parquet country --page 1         that of each row group; --row-group takes one
   tilekern trace orders.parquet country --html page.html a page to look at: hover over values, bytes and steps")]
 pub struct Args {
     #[command(flatten)]

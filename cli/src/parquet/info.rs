@@ -296,7 +296,7 @@ fn print_columns(columns: &[ColumnRecord<'_>], console: &mut Console) -> Result<
         ("column", left),
         ("type", left),
         ("logical", left),
-        ("", left),
+        ("repetition", left),
         ("encodings", left),
         ("codec", left),
         ("pages", right),
@@ -318,7 +318,10 @@ fn print_columns(columns: &[ColumnRecord<'_>], console: &mut Console) -> Result<
         let ratio = column.plain_bytes.filter(|&plain| plain > 0);
         let ratio = ratio.map(|plain| format!("{:.3}", column.compressed_bytes as f64 / plain as f64));
         table.row([
-            quoted(&column.column),
+            match column.name == column.column {
+                true => quoted(column.name),
+                false => format!("{} ({})", quoted(column.name), quoted(&column.column)),
+            },
             kind,
             column.logical_type.clone().unwrap_or_default(),
             column.repetition.to_owned(),
