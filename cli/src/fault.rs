@@ -46,7 +46,9 @@ impl From<&Error> for Fault {
             // What the library's callers raise is no option here, with one exception.
             let needed = message.split_once("; raise").map_or(&*message, |(needed, _)| needed);
             message = match what {
-                Limit::OutputBytes => format!("{needed}; raise --max-output if you trust the source"),
+                Limit::OutputBytes => {
+                    format!("{needed}; if you trust the source, raise --max-output where the verb has it")
+                }
                 _ => needed.to_owned(),
             };
         }

@@ -121,7 +121,7 @@ fn faults_say_what_to_do() {
         (&DELTAS[..], format!("{deltas} 4 --type INT64"), "; give --count 5 ["),
         (&DELTAS, format!("{deltas} -1 --type INT64"), "; give --count 0 or more ["),
         (&DELTAS, format!("{deltas} 99999999999999 --type INT64"), "; check --count ["),
-        (&DELTAS, format!("{deltas} 5 --type INT64 --max-output 39"), "; raise --max-output if"),
+        (&DELTAS, format!("{deltas} 5 --type INT64 --max-output 39"), "; if you trust the source, raise --max-output"),
         (&DELTAS[5..], format!("{deltas} 5 --type INT64"), "neither levels nor compression"),
         (&DELTAS, format!("{deltas} 5 --type FLOAT"), "; FLOAT has PLAIN, "),
         (&DELTAS, "--encoding PLAIN --type INT64 --count 2".to_owned(), "; check --count and --type, "),
