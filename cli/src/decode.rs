@@ -23,7 +23,8 @@ use crate::text::counted;
 /// Memory is bounded by about a tile, or a page of each column, however large the dataset. A file is complete or not there at all; one that is there
 /// already is replaced. What a format cannot hold is told. Columns are in the stored order, unless genes are chosen or
 /// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which. Of a Parquet file --json prints the
-/// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text.
+/// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text. The summary's first values are
+/// those stored first, by their physical type, without nulls and the bounds of lists.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:

@@ -8,6 +8,9 @@ use tilekern::{Error, ErrorKind, Limit, PagePlace, Part};
 
 use crate::text::plain;
 
+/// Bytes of values of any length that offsets of 32 bits can tell apart.
+const OFFSETS: u64 = i32::MAX.unsigned_abs() as u64;
+
 /// One fault. Its `Display` is one line; as JSON it is the `error` object of every verb.
 #[derive(Clone, Debug, Serialize)]
 pub struct Fault {
@@ -42,11 +45,12 @@ impl From<Error> for Fault {
 impl From<&Error> for Fault {
     fn from(error: &Error) -> Fault {
         let mut message = error.message();
-        if let ErrorKind::LimitExceeded { what, .. } = error.kind() {
+        if let ErrorKind::LimitExceeded { what, limit, .. } = error.kind() {
             // What the library's callers raise is no option here, with one exception.
             let needed = message.split_once("; raise").map_or(&*message, |(needed, _)| needed);
             message = match what {
-                Limit::OutputBytes => {
+                // Offsets of 32 bits reach no further, whatever is allowed.
+                Limit::OutputBytes if limit != OFFSETS => {
                     format!("{needed}; if you trust the source, raise --max-output where the verb has it")
                 }
                 _ => needed.to_owned(),

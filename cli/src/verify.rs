@@ -23,7 +23,10 @@ use crate::text::counted;
 /// Check every byte of tiles, datasets and Parquet files, and tell all faults
 ///
 /// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes, and what a cache
-/// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values; where pages have no checksums, as most writers leave them out, changed values cannot be seen, and it tells how many. One line for each fault: path, part, byte offset, what is wrong and what to do, kind.
+/// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
+/// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
+/// that readers do without are checked, too: `decode` takes a file in which only these are wrong. One line for each fault:
+/// path, part, byte offset, what is wrong and what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
