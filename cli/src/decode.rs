@@ -23,7 +23,8 @@ use crate::text::counted;
 /// Memory is bounded by about a tile, or a page of each column, however large the dataset. A file is complete or not there at all; one that is there
 /// already is replaced. What a format cannot hold is told. Columns are in the stored order, unless genes are chosen or
 /// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which. Of a Parquet file --json prints the
-/// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text.
+/// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text. The summary's first values are
+/// those stored first, by their physical type, without nulls and the bounds of lists.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -80,10 +81,11 @@ pub struct Args {
 }
 
 impl Args {
-    fn format(&self) -> Result<Format, Stop> {
+    /// What to write, one of these.
+    fn format(&self, formats: &[Format]) -> Result<Format, Stop> {
         let Some(output) = &self.output else { return Ok(self.to.unwrap_or(Format::Summary)) };
         self.to.or_else(|| Format::of(output)).ok_or_else(|| {
-            let formats: Vec<String> = Format::value_variants().iter().map(|format| format.name()).collect();
+            let formats: Vec<String> = formats.iter().map(|format| format.name()).collect();
             let (name, formats) = (output.display(), formats.join(", "));
             Stop::Usage(format!("cannot tell the format from the name {name}; add --to with one of {formats}"))
         })
@@ -98,7 +100,10 @@ impl Args {
             ("--threads", self.engine.threads != 0),
         ];
         let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
-        if let Some(option) = given.or(self.choice.given()) {
+        if let Some(option) = given {
+            return Err(Stop::Usage(format!("{option} is for counts: leave it out for a Parquet file")));
+        }
+        if let Some(option) = self.choice.given() {
             return Err(Stop::Usage(format!(
                 "{option} is for counts: of a Parquet file choose --column and --row-group"
             )));
@@ -106,7 +111,7 @@ impl Args {
         let to_stdout = |path: &&Path| *path == Path::new(STDIO);
         let format = match self.output.as_deref() {
             Some(path) if to_stdout(&path) => self.to.unwrap_or(Format::Jsonl),
-            _ => self.format()?,
+            _ => self.format(&[Format::Jsonl, Format::Arrow, Format::Summary])?,
         };
         let options = parquet::Options::with_kernels(self.engine.kernels()?).limits(self.engine.limits());
         let output = self.output.as_deref().filter(|path| !to_stdout(path));
@@ -202,7 +207,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     if !args.column.is_empty() || args.row_group.is_some() {
         return Err(Stop::Usage("--column and --row-group are for Parquet files: choose --cells and --genes".into()));
     }
-    let format = args.format()?;
+    let format = args.format(Format::value_variants())?;
     let options = args.options(format)?;
     let decoder = args.engine.decoder()?;
     let source = Source::of(found, &args.input.path, decoder.limits())?;

@@ -4,9 +4,12 @@ use std::path::Path;
 use std::{fmt, io};
 
 use serde::Serialize;
-use tilekern::{Error, ErrorKind, PagePlace, Part};
+use tilekern::{Error, ErrorKind, Limit, PagePlace, Part};
 
 use crate::text::plain;
+
+/// Bytes of values of any length that offsets of 32 bits can tell apart.
+const OFFSETS: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// One fault. Its `Display` is one line; as JSON it is the `error` object of every verb.
 #[derive(Clone, Debug, Serialize)]
@@ -42,6 +45,17 @@ impl From<Error> for Fault {
 impl From<&Error> for Fault {
     fn from(error: &Error) -> Fault {
         let mut message = error.message();
+        if let ErrorKind::LimitExceeded { what, limit, .. } = error.kind() {
+            // What the library's callers raise is no option here, with one exception.
+            let needed = message.split_once("; raise").map_or(&*message, |(needed, _)| needed);
+            message = match what {
+                // Offsets of 32 bits reach no further, whatever is allowed.
+                Limit::OutputBytes if limit != OFFSETS => {
+                    format!("{needed}; if you trust the source, raise --max-output where the verb has it")
+                }
+                _ => needed.to_owned(),
+            };
+        }
         // A gene that there is not is called by its name alone.
         let named = error.part() == Part::Genes && error.kind() == ErrorKind::Missing;
         if let Some(index) = error.value_index().filter(|_| !named) {

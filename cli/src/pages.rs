@@ -10,7 +10,7 @@ use crate::{Verdict, parquet};
 /// Show each page of a Parquet file: where, of which type, how encoded and compressed, values and nulls
 ///
 /// Headers, checksums and levels are read, values are not. Offsets are those of the headers in the file; sizes are those of
-/// header, body as stored, and body unpacked. The pages end at the first fault, which is told last; `verify` tells all.
+/// header, body as stored, body unpacked, and the levels in it, which come before the values. The pages end at the first fault, which is told last; `verify` tells all.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
-use tilekern::Error;
 use tilekern::parquet::{Dictionary, Encoding, Input, Options, Payload, PhysicalType, count, type_length};
+use tilekern::{EncodingFault, Error, ErrorKind, Limit, Unsupported};
 
 use crate::Verdict;
 use crate::console::Console;
@@ -21,7 +21,12 @@ use crate::steps::{self, Placed};
 /// Such a section states neither its type nor how many values it has; the options do. Every byte of it must be used.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
+To cut a section out of a file: `tilekern pages FILE COLUMN` shows offset, header, stored and levels of each page. Of a page
+that is not compressed the values are the bytes from offset + header + levels to offset + header + stored, and --count is
+values less nulls. A dictionary's page has no levels.
+
 Examples:
+  tail -c +101 some.parquet | head -c 250 > ids.bin    bytes 100 to 350
   tilekern payload ids.bin --encoding DELTA_BINARY_PACKED --type INT64 --count 40
   tilekern payload ids.bin --encoding DELTA_BINARY_PACKED --type INT64 --count 40 --trace
   tilekern payload levels.bin --encoding HYBRID --bit-width 3 --count 100 --json
@@ -32,7 +37,7 @@ pub struct Args {
     path: PathBuf,
 
     /// How the values are encoded; HYBRID is a bare sequence of runs, without a type and without its length in front
-    #[arg(long, value_name = "E", value_parser = PossibleValuesParser::new(Encoding::ALL.map(Encoding::name)))]
+    #[arg(long, value_name = "E", ignore_case = true, value_parser = PossibleValuesParser::new(Encoding::ALL.map(Encoding::name)))]
     encoding: String,
 
     /// Values that the page has in the section: nulls are not among them
@@ -99,7 +104,8 @@ struct Record<'a> {
 
 impl Args {
     fn encoding(&self) -> Result<Encoding, Stop> {
-        Encoding::from_name(&self.encoding).ok_or_else(|| Stop::Usage(format!("no encoding is {}", self.encoding)))
+        Encoding::from_name(&self.encoding.to_ascii_uppercase())
+            .ok_or_else(|| Stop::Usage(format!("no encoding is {}", self.encoding)))
     }
 
     /// The type, which bare numbers have none of.
@@ -151,11 +157,53 @@ impl Args {
     }
 }
 
+/// The encodings that values of a type can have in a section.
+fn encodings(kind: PhysicalType, options: &Options) -> Vec<&'static str> {
+    let has = |encoding: &Encoding| match encoding {
+        // These are of numbers without a type.
+        Encoding::Hybrid | Encoding::BitPacked => false,
+        Encoding::PlainDictionary | Encoding::RleDictionary => true,
+        &encoding => {
+            let payload = Payload { encoding, physical_type: kind, count: 0, bit_width: 0, dictionary: None };
+            let tried = payload.decode(Input::new(&[]), options);
+            !tried.is_err_and(|error| error.kind() == ErrorKind::Unsupported(Unsupported::Encoding))
+        }
+    };
+    Encoding::ALL.iter().filter(|encoding| has(encoding)).map(|encoding| encoding.name()).collect()
+}
+
+impl Args {
+    /// A fault of the section with what to do: the options may be wrong as well as the bytes.
+    fn fault(&self, error: Error, kind: PhysicalType, options: &Options) -> Fault {
+        let (found, mut fault) = (error.kind(), Fault::of(error, &self.path));
+        let advice = match found {
+            ErrorKind::Encoding(EncodingFault::Count { found, .. }) => format!("give --count {found}"),
+            ErrorKind::Encoding(EncodingFault::CountNegative { .. }) => "give --count 0 or more".to_owned(),
+            ErrorKind::Encoding(EncodingFault::Trailing { .. }) => {
+                "check --count and --type, and that the section ends with its values".to_owned()
+            }
+            ErrorKind::Truncated { .. } => "check --count and --type, and that the section is whole".to_owned(),
+            ErrorKind::Encoding(_) => {
+                "check --encoding and --type, and that neither levels nor compression are in the section".to_owned()
+            }
+            ErrorKind::Unsupported(Unsupported::Encoding) => {
+                format!("{} has {}", kind.name(), encodings(kind, options).join(", "))
+            }
+            ErrorKind::LimitExceeded { what: Limit::Values, .. } => "check --count".to_owned(),
+            _ => return fault,
+        };
+        // Fetching it again does not mend wrong options.
+        let what = fault.message.split_once("; fetch").map_or(&*fault.message, |(what, _)| what);
+        fault.message = format!("{what}; {advice}");
+        fault
+    }
+}
+
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let options = Options::with_kernels(args.decoding.kernels()?).limits(args.decoding.limits());
     let encoding = args.encoding()?;
-    let fault = |error: Error| Fault::of(error, &args.path);
     let physical_type = args.physical_type(encoding)?;
+    let fault = |error: Error| args.fault(error, physical_type, &options);
     let dictionary = args.dictionary(encoding, physical_type, &options)?;
     let count = count(args.count, &options.limits).map_err(fault)?;
     let bytes = source::read(&args.path, &options.limits)?;

@@ -28,7 +28,7 @@ Examples:
   tilekern trace tile.dct --chunk 3                      one chunk alone
   tilekern trace tile.dct --json                         the same steps for programs
   tilekern trace orders.parquet country                  every page of a column
-  tilekern trace orders.parquet country --page 1         one of them
+  tilekern trace orders.parquet country --page 1         that of each row group; --row-group takes one
   tilekern trace orders.parquet country --html page.html a page to look at: hover over values, bytes and steps")]
 pub struct Args {
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     page: Option<u32>,
 
-    /// Of a Parquet file, write one page of HTML that needs nothing else
+    /// Of a Parquet file, write one page of HTML that needs nothing else; - is standard output
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -79,10 +79,11 @@ impl Args {
             return Err(Stop::Usage("--chunk is for tiles: of a Parquet file choose --row-group and --page".into()));
         }
         let (path, html) = (&*self.input.path, self.html.as_deref());
-        if html == Some(Path::new(STDIO)) {
-            return Err(Stop::Usage("--html takes the name of a file".into()));
+        let to_stdout = html == Some(Path::new(STDIO));
+        if to_stdout && json {
+            return Err(Stop::Usage("--json goes to standard output: name a file for --html".into()));
         }
-        html.map_or(Ok(()), |html| target::refuse_input(path, html))?;
+        html.filter(|_| !to_stdout).map_or(Ok(()), |html| target::refuse_input(path, html))?;
         Ok(Request {
             path,
             column: self.column.as_deref(),

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use indicatif::ProgressBar;
+use indicatif::{HumanCount, ProgressBar};
 use serde::Serialize;
 use serde_json::Value;
 use tilekern::deltacel::dataset::obs::Cache;
@@ -23,7 +23,10 @@ use crate::text::counted;
 /// Check every byte of tiles, datasets and Parquet files, and tell all faults
 ///
 /// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes, and what a cache
-/// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. One line for each fault: path, part, byte offset, what is wrong and what to do, kind.
+/// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
+/// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
+/// that readers do without are checked, too: `decode` takes a file in which only these are wrong. One line for each fault:
+/// path, part, byte offset, what is wrong and what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -68,6 +71,9 @@ struct PathRecord {
     faults: Vec<Fault>,
     /// What is odd but keeps nobody from reading it.
     warnings: Vec<Fault>,
+    /// Of a Parquet file, the pages whose headers can be read, and those of them that store no checksum.
+    n_pages: Option<u64>,
+    n_pages_without_checksum: Option<u64>,
     /// It was converted, so that its files can be made again.
     #[serde(skip)]
     repairable: bool,
@@ -113,14 +119,30 @@ fn summary(paths: &[PathRecord], n_faults: usize) -> String {
     let bytes = counted(paths.iter().filter_map(|record| record.bytes).sum::<u64>(), "byte");
     let unsound = paths.iter().filter(|record| !record.sound).count();
     match (paths, n_faults) {
-        ([one], 0) => format!("{}: sound, {bytes}", one.path),
-        (all, 0) => format!("all {} sound, {bytes}", all.len()),
+        ([one], 0) => format!("{}: sound, {bytes}{}", one.path, unseen(paths)),
+        (all, 0) => format!("all {} sound, {bytes}{}", all.len(), unseen(paths)),
         (all, n) => {
             let told = format!("{unsound} of {} unsound, {}", all.len(), counted(n, "fault"));
             match all.iter().find(|record| !record.sound && record.repairable) {
                 Some(record) => format!("{told}; to mend it: tilekern repair {} --from INPUT...", record.path),
                 None => told,
             }
+        }
+    }
+}
+
+/// What no check can see.
+fn unseen(paths: &[PathRecord]) -> String {
+    let sum = |of: fn(&PathRecord) -> Option<u64>| paths.iter().filter_map(of).sum::<u64>();
+    let (pages, without) = (sum(|record| record.n_pages), sum(|record| record.n_pages_without_checksum));
+    match without {
+        0 => String::new(),
+        n => {
+            let which = match n == pages {
+                true => "no page has a checksum".to_owned(),
+                false => format!("{} of {} have no checksum", HumanCount(n), counted(pages, "page")),
+            };
+            format!("; {which}: values changed there cannot be seen")
         }
     }
 }
@@ -132,6 +154,7 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
         metadata.is_some_and(|metadata| metadata.get("converted").is_some())
     };
     let repairable = path.is_dir() && Dataset::open(path).is_ok_and(converted);
+    let mut seen = None;
     let (kind, bytes, faults, warnings) = match Found::at(path, args.format, decoder.limits()) {
         Err(fault) => (None, None, vec![fault], Vec::new()),
         Ok(found) => {
@@ -140,7 +163,8 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
                 Found::Dataset => check_dataset(path, args.cache.cache(), decoder, progress),
                 Found::Parquet(bytes) => {
                     let options = Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
-                    let (faults, warnings) = parquet::verify::check(bytes, &options, progress);
+                    let (faults, warnings, pages) = parquet::verify::check(bytes, &options, progress);
+                    seen = Some(pages);
                     (bytes.len() as u64, faults, warnings)
                 }
             };
@@ -148,7 +172,9 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
         }
     };
     let (path, sound) = (path.to_string_lossy().into_owned(), faults.is_empty());
-    PathRecord { path, kind, bytes, sound, faults, warnings, repairable }
+    let n_pages = seen.map(|seen| seen.pages);
+    let n_pages_without_checksum = seen.map(|seen| seen.without_checksum);
+    PathRecord { path, kind, bytes, sound, faults, warnings, n_pages, n_pages_without_checksum, repairable }
 }
 
 /// The bytes of the tiles as far as the manifest tells them, all faults, and all warnings.

@@ -105,6 +105,7 @@ fn pages_are_listed() {
     assert_eq!(fault("pages", &path, "none"), ("missing".to_owned(), "columns".to_owned()));
     assert_eq!(fault("pages", &path, "--row-group 2"), ("out_of_range".to_owned(), "row groups".to_owned()));
     assert!(run("pages", &path, "none").stderr.contains("id, country, weight"));
+    assert!(run("pages", &path, "--row-group 2").stderr.contains("choose one of 0 to 1"));
 }
 
 /// The values of a row in their JSON form.
@@ -232,6 +233,69 @@ fn decoding_ends_in_faults_and_leaves_nothing() {
 }
 
 #[test]
+fn names_that_several_columns_share_are_refused() {
+    let folder = tempdir().unwrap();
+    let (path, out) = (folder.path().join("same.parquet"), folder.path().join("out.jsonl"));
+    support::parquet::same_names(&path);
+    for (verb, options) in [("decode", "--column x"), ("decode", "--column a.b"), ("pages", "x"), ("trace", "a.b")] {
+        assert_eq!(fault(verb, &path, options), ("ambiguous".to_owned(), "columns".to_owned()), "{verb} {options}");
+    }
+    assert!(run("pages", &path, "x").stderr.contains("give a number, of 0, 1 "));
+    assert!(run("pages", &path, "a.b").stderr.contains("give a number, of 2, 3 "));
+    assert_eq!(fault("decode", &path, &format!("-o {}", text(&out))), ("ambiguous".to_owned(), "columns".to_owned()));
+    assert!(!out.exists());
+    // Numbers name one column each; a group of one column has the group's name.
+    let rows = run("decode", &path, "--column 1 --column 3 -o -");
+    assert_eq!(rows.stdout, "{\"x\":\"0x4000000000000000\",\"a\":\"0x4010000000000000\"}\n");
+    let both = run("decode", &path, "--column x,y");
+    assert!(both.stderr.contains("give --column again for each"), "{both:?}");
+}
+
+#[test]
+fn summaries_stay_short() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("long.parquet");
+    support::parquet::strings(&path, &["x".repeat(300).as_str()]);
+    let run = run("decode", &path, "");
+    assert!(run.stdout.contains("xxx…") && run.stdout.lines().all(|line| line.chars().count() < 100), "{run:?}");
+}
+
+/// As `payload --help` says.
+#[test]
+fn sections_are_cut_with_what_pages_shows() {
+    let folder = tempdir().unwrap();
+    let (path, section) = (folder.path().join("small.parquet"), folder.path().join("section"));
+    for (make, column, encoding, kind) in [
+        (support::parquet::small as fn(&Path), "l", "RLE_DICTIONARY", "INT32"),
+        (support::parquet::version_2, "n", "RLE_DICTIONARY", "INT32"),
+    ] {
+        make(&path);
+        let table = run("pages", &path, column).stdout;
+        let mut lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let headings = lines.next().unwrap();
+        let pages: Vec<Vec<&str>> = lines.collect();
+        let number = |page: usize, heading: &str| -> usize {
+            // The dictionary's page has neither levels nor what comes behind its values.
+            let at = headings.iter().position(|found| *found == heading).unwrap();
+            pages[page][at].replace(',', "").parse().unwrap()
+        };
+        let bytes = fs::read(&path).unwrap();
+        let cut = |page: usize, levels: usize| {
+            let body = number(page, "offset") + number(page, "header");
+            bytes[body + levels..body + number(page, "stored")].to_vec()
+        };
+        let dictionary = folder.path().join("dictionary");
+        fs::write(&dictionary, cut(0, 0)).unwrap();
+        fs::write(&section, cut(1, number(1, "levels"))).unwrap();
+        let count = (number(1, "values") - number(1, "nulls")).to_string();
+        let options = ["--encoding", encoding, "--type", kind, "--count", &count, "--dictionary", text(&dictionary)];
+        let found = tilekern(["payload", text(&section)].into_iter().chain(options));
+        let expected = if column == "l" { "1\n7\n" } else { "1\n3\n" };
+        assert_eq!((found.code, found.stdout.as_str()), (Some(0), expected), "{table}{found:?}");
+    }
+}
+
+#[test]
 fn steps_are_traced() {
     let (_folder, path) = made();
     let trace = sound("trace", &path, "id --row-group 1");
@@ -330,6 +394,11 @@ fn a_trace_is_one_page_of_html() {
     sound("trace", &path, &format!("country --page 1 --row-group 0 --html {}", text(&out)));
     let alone = self::data(&fs::read_to_string(&out).unwrap());
     assert_eq!(alone["pages"][0]["values"][1]["at"].as_array().map(Vec::len), Some(1));
+    // To standard output it is the same page.
+    let page = run("trace", &path, "country --page 1 --row-group 0 --html -");
+    assert_eq!((page.code, page.stdout), (Some(0), fs::read_to_string(&out).unwrap()));
+    assert!(page.stderr.starts_with("standard output: 1 page, "), "{}", page.stderr);
+    assert_eq!(names(folder.path()), ["orders.parquet", "trace.html"]);
     // What could end the script cannot.
     let odd = folder.path().join("odd.parquet");
     support::parquet::strings(&odd, &["</script><script>alert(1)</script>", "\u{2028}"]);
@@ -364,6 +433,11 @@ fn all_faults_are_told() {
     let run = run("verify", &path, "");
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stdout.contains(": sound, "), "{run:?}");
+    // What cannot be seen is told.
+    assert!(run.stdout.ends_with("; no page has a checksum: values changed there cannot be seen\n"), "{run:?}");
+    let record = &sound("verify", &path, "")["paths"][0];
+    let n_pages = sound("pages", &path, "")["pages"].as_array().map(Vec::len);
+    assert_eq!((&record["n_pages"], &record["n_pages_without_checksum"]), (&json!(n_pages), &json!(n_pages)));
     let pages = sound("pages", &path, "");
     let pages = pages["pages"].as_array().unwrap();
     let start = |rg: u64, col: u64, page: u64| {
@@ -421,12 +495,12 @@ fn kinds_of_input_are_told_apart() {
         ("decode", &path, "--cells 0..2", "--column"),
         ("decode", &path, "--genes 1", "--column"),
         ("decode", &path, "--where n>1", "--column"),
-        ("decode", &path, "--cost", "--column"),
-        ("decode", &path, "--compress -o a.arrow", "--column"),
-        ("decode", &path, "--dtype f32 -o a.npy", "--column"),
-        ("decode", &path, "--threads 2", "--column"),
+        ("decode", &path, "--cost", "leave it out"),
+        ("decode", &path, "--compress -o a.arrow", "leave it out"),
+        ("decode", &path, "--dtype f32 -o a.npy", "leave it out"),
+        ("decode", &path, "--threads 2", "leave it out"),
         ("decode", &path, "-o a.npz", ".jsonl or .arrow"),
-        ("decode", &path, "-o a.csv", "add --to"),
+        ("decode", &path, "-o a.csv", "add --to with one of jsonl, arrow, summary"),
         ("decode", &path, "--to arrow", "name a file with -o"),
         ("decode", &path, "--to summary -o a.txt", "leave out -o"),
         ("decode", &path, "--to jsonl --json", "name a file with -o"),
@@ -434,7 +508,7 @@ fn kinds_of_input_are_told_apart() {
         ("decode", &dct, "--row-group 0", "--cells"),
         ("decode", &dct, "-o a.jsonl", "Parquet"),
         ("trace", &path, "id --chunk 1", "--page"),
-        ("trace", &path, "id --html -", "name of a file"),
+        ("trace", &path, "id --json --html -", "name a file"),
         ("trace", &dct, "id", "--chunk"),
         ("trace", &dct, "--page 1", "--chunk"),
         ("trace", &dct, "--row-group 1", "--chunk"),

@@ -115,6 +115,28 @@ fn faults_of_the_data_are_told_with_their_place() {
 }
 
 #[test]
+fn faults_say_what_to_do() {
+    let deltas = "--encoding DELTA_BINARY_PACKED --count";
+    for (section, options, says) in [
+        (&DELTAS[..], format!("{deltas} 4 --type INT64"), "; give --count 5 ["),
+        (&DELTAS, format!("{deltas} -1 --type INT64"), "; give --count 0 or more ["),
+        (&DELTAS, format!("{deltas} 99999999999999 --type INT64"), "; check --count ["),
+        (&DELTAS, format!("{deltas} 5 --type INT64 --max-output 39"), "; if you trust the source, raise --max-output"),
+        (&DELTAS[5..], format!("{deltas} 5 --type INT64"), "neither levels nor compression"),
+        (&DELTAS, format!("{deltas} 5 --type FLOAT"), "; FLOAT has PLAIN, "),
+        (&DELTAS, "--encoding PLAIN --type INT64 --count 2".to_owned(), "; check --count and --type, "),
+        (&DELTAS, "--encoding PLAIN --type INT64 --count 1".to_owned(), "the section ends with its values ["),
+    ] {
+        let run = payload(section, &options);
+        assert!(run.code == Some(1) && run.stderr.contains(says), "{options}: {run:?}");
+        for word in ["fetch", "max_"] {
+            assert!(!run.stderr.contains(word), "{options}: {run:?}");
+        }
+    }
+    assert_eq!(payload(&DELTAS, "--encoding delta_binary_packed --count 5 --type int64").code, Some(0));
+}
+
+#[test]
 fn a_damaged_dictionary_is_told_by_its_name() {
     let folder = tempdir().unwrap();
     let page = folder.path().join("page");

@@ -25,10 +25,11 @@ use crate::fault::{Fault, Stop};
 use crate::output::{Format, arrow_failed as failed};
 use crate::table::{Align, Table};
 use crate::target::Target;
-use crate::text::{counted, quoted};
+use crate::text::{counted, cut, quoted};
 
-/// First values that a summary shows, and the longest text of each.
+/// First values that a summary shows, and the longest text of each, in characters.
 const FIRST: usize = 5;
+const TEXT: usize = 40;
 
 /// Rows of a batch of an Arrow file.
 const BATCH: usize = 1 << 16;
@@ -76,7 +77,13 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
     let file = open(bytes, &request.options).map_err(|error| Fault::of(error, path))?;
     let mut chosen: Vec<usize> = Vec::new();
     for word in request.columns {
-        for column in columns(&file, word, path)? {
+        let found = columns(&file, word, path).map_err(|mut fault| {
+            if fault.kind == "missing" && word.contains(',') {
+                fault.message += "; give --column again for each";
+            }
+            fault
+        });
+        for column in found? {
             if !chosen.contains(&column) {
                 chosen.push(column);
             }
@@ -87,6 +94,9 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
     }
     let groups = row_groups(&file, request.row_group, path)?;
     let names = names(&file.metadata().schema);
+    if request.format == Format::Jsonl {
+        refuse_repeated(&chosen, &names, path)?;
+    }
     let progress = console.progress((groups.len() * chosen.len()) as u64, "decoding");
     let chosen = Chosen { file, path, names, columns: chosen, groups, progress };
     match (request.output, request.format) {
@@ -100,6 +110,21 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
         (None, Format::Summary) => summary(&chosen, console),
         (None, format) => Err(Stop::Usage(format!("{} is no text: name a file with -o", format.name()))),
     }
+}
+
+/// Passes columns with a name each: readers of JSON keep one of those that share one.
+fn refuse_repeated(chosen: &[usize], names: &[String], path: &Path) -> Result<(), Fault> {
+    for (n, &column) in chosen.iter().enumerate() {
+        if let Some(first) = chosen[..n].iter().find(|&&first| names[first] == names[column]) {
+            let name = &names[column];
+            let message = format!(
+                "columns {first} and {column} are both called {name:?}, and a row of JSON holds one of them: \
+                 choose with --column and the number, or write .arrow"
+            );
+            return Err(Fault { part: Some("columns".to_owned()), ..Fault::new("ambiguous", path, message) });
+        }
+    }
+    Ok(())
 }
 
 /// What `--json` prints: the columns with their values, and what ended them early.
@@ -241,7 +266,7 @@ fn summary(chosen: &Chosen<'_>, console: &mut Console) -> Result<Verdict, Stop> 
             let (data, start) = rows.at_hand();
             let to = rows.end(n);
             let shown = (start.1..to.1).take(FIRST - first.len());
-            first.extend(shown.map(|i| line(&data.values, i)));
+            first.extend(shown.map(|i| cut(&line(&data.values, i), TEXT).into_owned()));
             n_rows += n as u64;
             all += (to.0 - start.0) as u64;
             values += (to.1 - start.1) as u64;

@@ -11,9 +11,9 @@ use tilekern::parquet::file::{Origin, PageTrace};
 use super::trace::{Request, Traced, placed, title};
 use super::values::{hex, line};
 use crate::Verdict;
-use crate::console::Console;
+use crate::console::{Console, stdout_failed};
 use crate::fault::{Fault, Stop};
-use crate::source::PARQUET;
+use crate::source::{PARQUET, STDIO};
 use crate::steps::Placed;
 use crate::target::Target;
 use crate::text::{counted, cut};
@@ -112,13 +112,22 @@ pub fn run(traced: &Traced<'_>, request: &Request<'_>, output: &Path, console: &
     // In a script element `<` could end it.
     let json = serde_json::to_string(&data).map_err(|error| failed(error.into()))?.replace('<', "\\u003c");
     let (before, after) = TEMPLATE.split_once(DATA).unwrap_or((TEMPLATE, ""));
-    let (target, file) = Target::file(output)?;
-    let mut out = BufWriter::new(&file);
-    [before, &json, after].into_iter().try_for_each(|part| out.write_all(part.as_bytes())).map_err(failed)?;
-    out.flush().map_err(failed)?;
-    drop(out);
-    let bytes = target.commit_file(&file)?;
-    tell(traced, output, &pages, left_out, bytes, fault.as_ref(), console)?;
+    let parts = [before, &json, after];
+    if output == Path::new(STDIO) {
+        let out = console.out();
+        parts.iter().try_for_each(|part| out.write_all(part.as_bytes())).map_err(stdout_failed)?;
+        console.flush()?;
+        let bytes = parts.iter().map(|part| part.len() as u64).sum();
+        tell(traced, Path::new("standard output"), &pages, left_out, bytes, fault.as_ref(), console)?;
+    } else {
+        let (target, file) = Target::file(output)?;
+        let mut out = BufWriter::new(&file);
+        parts.iter().try_for_each(|part| out.write_all(part.as_bytes())).map_err(failed)?;
+        out.flush().map_err(failed)?;
+        drop(out);
+        let bytes = target.commit_file(&file)?;
+        tell(traced, output, &pages, left_out, bytes, fault.as_ref(), console)?;
+    }
     match fault {
         Some(fault) if !console.json => Err(fault.into()),
         Some(_) => Ok(Verdict::Unsound),

@@ -99,10 +99,11 @@ impl Seen {
 
     fn look(&mut self, file: &File<'_>, group: usize, column: usize, buffers: &mut Buffers) -> Result<(), Error> {
         let (chunk, kind) = file.chunk(group, column)?;
-        let mut stated = 0;
+        let (mut stated, mut has_dictionary) = (0, false);
         for page in Pages::new(chunk) {
             let page = page?;
             self.pages += 1;
+            has_dictionary |= page.number == 0 && matches!(page.header.kind, PageKind::Dictionary(_));
             if let PageKind::Data(_) | PageKind::DataV2(_) = page.header.kind {
                 let (encoding, values) = match page.header.kind {
                     PageKind::Data(header) => (header.encoding, header.num_values),
@@ -119,9 +120,23 @@ impl Seen {
             return Ok(());
         }
         let mut reader = file.column(group, column, buffers)?;
-        let mut values = ByteArrays::new();
+        // Of long texts that many values share, only the lengths are needed.
+        let mut lengths: Vec<u64> = Vec::new();
+        if has_dictionary && kind.physical_type == PhysicalType::ByteArray {
+            reader.next_info()?;
+            let entries = reader.dictionary().and_then(|dictionary| dictionary.byte_arrays());
+            lengths.extend(entries.into_iter().flat_map(|entries| entries.iter().map(|entry| entry.len() as u64)));
+        }
+        let (mut values, mut indices) = (ByteArrays::new(), vec![0; BATCH]);
         while let Some(mut page) = reader.next_page()? {
             plain.values += page.values_left() as u64;
+            let of_dictionary = page.info().encoding.is_some_and(|encoding| is_indices(&encoding));
+            while of_dictionary && !lengths.is_empty() && page.values_left() > 0 {
+                let indices = &mut indices[..page.values_left().min(BATCH)];
+                page.decode_indices(indices)?;
+                let entry = |&index: &u32| usize::try_from(index).ok().and_then(|index| lengths.get(index));
+                plain.bytes = plain.bytes.saturating_add(indices.iter().filter_map(entry).sum());
+            }
             while kind.physical_type == PhysicalType::ByteArray && page.values_left() > 0 {
                 values.clear();
                 page.decode_byte_arrays(page.values_left().min(BATCH), &mut values)?;
@@ -142,13 +157,16 @@ impl Seen {
     }
 
     fn dictionary(&self) -> Option<&'static str> {
-        let indices = |encoding: &Encoding| matches!(encoding, Encoding::PlainDictionary | Encoding::RleDictionary);
-        match (self.encodings.iter().any(indices), self.encodings.iter().all(indices)) {
+        match (self.encodings.iter().any(is_indices), self.encodings.iter().all(is_indices)) {
             (false, _) => None,
             (true, true) => Some("whole"),
             (true, false) => Some("fallback"),
         }
     }
+}
+
+fn is_indices(encoding: &Encoding) -> bool {
+    matches!(encoding, Encoding::PlainDictionary | Encoding::RleDictionary)
 }
 
 fn add<T: PartialEq>(list: &mut Vec<T>, item: T) {
@@ -296,7 +314,7 @@ fn print_columns(columns: &[ColumnRecord<'_>], console: &mut Console) -> Result<
         ("column", left),
         ("type", left),
         ("logical", left),
-        ("", left),
+        ("repetition", left),
         ("encodings", left),
         ("codec", left),
         ("pages", right),
@@ -318,7 +336,10 @@ fn print_columns(columns: &[ColumnRecord<'_>], console: &mut Console) -> Result<
         let ratio = column.plain_bytes.filter(|&plain| plain > 0);
         let ratio = ratio.map(|plain| format!("{:.3}", column.compressed_bytes as f64 / plain as f64));
         table.row([
-            quoted(&column.column),
+            match column.name == column.column {
+                true => quoted(column.name),
+                false => format!("{} ({})", quoted(column.name), quoted(&column.column)),
+            },
             kind,
             column.logical_type.clone().unwrap_or_default(),
             column.repetition.to_owned(),

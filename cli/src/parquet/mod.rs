@@ -55,11 +55,21 @@ fn leaves(node: &Node) -> Range<usize> {
 /// The columns that a word names: one by its path, all of a field, or one by its number from 0.
 pub fn columns(file: &File<'_>, word: &str, path: &Path) -> Result<Range<usize>, Fault> {
     let schema = &file.metadata().schema;
-    if let Some(column) = schema.columns.iter().position(|column| column.name() == word) {
-        return Ok(column..column + 1);
-    }
-    if let Some(field) = schema.fields.iter().find(|field| field.name == word) {
-        return Ok(leaves(field));
+    let by_path = schema.columns.iter().enumerate().filter(|(_, column)| column.name() == word);
+    let by_field = schema.fields.iter().filter(|field| field.name == word).map(leaves);
+    let mut named: Vec<Range<usize>> = by_path.map(|(column, _)| column..column + 1).chain(by_field).collect();
+    named.sort_by_key(|range| (range.start, range.end));
+    named.dedup();
+    match &named[..] {
+        [] => {}
+        [one] => return Ok(one.clone()),
+        several => {
+            let mut numbers: Vec<usize> = several.iter().cloned().flatten().collect();
+            numbers.dedup();
+            let numbers: Vec<String> = numbers.iter().map(usize::to_string).collect();
+            let message = format!("{word:?} is the name of several columns: give a number, of {}", numbers.join(", "));
+            return Err(Fault { part: Some("columns".to_owned()), ..Fault::new("ambiguous", path, message) });
+        }
     }
     if let Some(column) = word.parse().ok().filter(|&column| column < schema.columns.len()) {
         return Ok(column..column + 1);
@@ -97,9 +107,18 @@ pub fn row_groups(file: &File<'_>, only: Option<usize>, path: &Path) -> Result<R
         None => Ok(0..all),
         Some(group) if group < all => Ok(group..group + 1),
         Some(group) => {
-            let message = format!("there is no row group {group}: choose one of 0..{all}");
+            let message = format!("there is no row group {group}: {}", choose(all));
             Err(Fault { part: Some("row groups".to_owned()), ..Fault::new("out_of_range", path, message) }.into())
         }
+    }
+}
+
+/// Which of so many things, counted from 0, there are to choose from.
+pub fn choose(all: usize) -> String {
+    match all {
+        0 => "there is none".to_owned(),
+        1 => "there is 0 alone".to_owned(),
+        all => format!("choose one of 0 to {}", all - 1),
     }
 }
 

@@ -144,6 +144,7 @@ fn print(pages: &[PageRecord<'_>], console: &mut Console) -> Result<(), Stop> {
         ("header", right),
         ("stored", right),
         ("unpacked", right),
+        ("levels", right),
         ("values", right),
         ("nulls", right),
         ("rows", right),
@@ -162,11 +163,12 @@ fn print(pages: &[PageRecord<'_>], console: &mut Console) -> Result<(), Stop> {
             count(page.body_start - page.header_start),
             count(page.body_end - page.body_start),
             count(page.uncompressed_bytes),
+            some(page.levels_len),
             count(page.num_values),
             some(page.non_null.map(|there| page.num_values.saturating_sub(there))),
             some(page.num_rows),
         ]);
     }
     // On a narrow terminal the least telling columns go first.
-    console.rows(table.fitting(console.width(), &[7, 12, 6, 9]))
+    console.rows(table.fitting(console.width(), &[7, 13, 6, 9, 10]))
 }

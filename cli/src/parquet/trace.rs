@@ -10,7 +10,7 @@ use tilekern::parquet::file::{Buffers, File, Origin, PageTrace, Pages};
 use tilekern::{Error, Step};
 
 use super::values::One;
-use super::{column, html, listed, names, open, row_groups};
+use super::{choose, column, html, listed, names, open, row_groups};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
@@ -100,14 +100,14 @@ impl<'a> Traced<'a> {
         let mut most = 0;
         for group in groups {
             let Ok((chunk, _)) = self.file.chunk(group, self.column) else { return Ok(()) };
-            for (n, page) in (0..).zip(Pages::new(chunk)) {
-                if page.is_err() || n == number {
+            for (n, page) in Pages::new(chunk).enumerate() {
+                if page.is_err() || u32::try_from(n) == Ok(number) {
                     return Ok(());
                 }
                 most = most.max(n + 1);
             }
         }
-        let message = format!("there is no page {number}: choose one of 0..{most}");
+        let message = format!("there is no page {number}: {}", choose(most));
         Err(Fault { part: Some("pages".to_owned()), ..Fault::new("out_of_range", self.path, message) }.into())
     }
 }

@@ -1,5 +1,7 @@
 //! Parquet values as JSON and as text, by their physical types.
 
+use std::fmt::{Display, LowerExp};
+
 use serde::{Serialize, Serializer};
 use tilekern::parquet::Values;
 
@@ -68,12 +70,20 @@ pub fn line(values: &Values, i: usize) -> String {
         Values::Booleans(values) => (values[i] != 0).to_string(),
         Values::Int32(values) => values[i].to_string(),
         Values::Int64(values) => values[i].to_string(),
-        Values::Float(values) => values[i].to_string(),
-        Values::Double(values) => values[i].to_string(),
+        Values::Float(values) => number(values[i], f64::from(values[i])),
+        Values::Double(values) => number(values[i], values[i]),
         Values::Fixed { width, bytes } => format!("0x{}", hex(&bytes[i * width..(i + 1) * width])),
         Values::ByteArrays(values) => readable(values.get(i)),
         Values::Numbers(values) => values[i].to_string(),
         other => format!("{other:?}"),
+    }
+}
+
+/// A number of either precision, with an exponent where it would have many zeros.
+fn number(value: impl Display + LowerExp, size: f64) -> String {
+    match size.abs() {
+        size if size.is_finite() && size != 0.0 && !(1e-5..1e16).contains(&size) => format!("{value:e}"),
+        _ => value.to_string(),
     }
 }
 
@@ -103,6 +113,11 @@ mod tests {
             (Values::Int64(vec![i64::MIN]), "[\"-9223372036854775808\"]", "-9223372036854775808"),
             (Values::Float(vec![-0.0, f32::NAN]), "[\"0x80000000\",\"0x7fc00000\"]", "-0|NaN"),
             (Values::Double(vec![0.1]), "[\"0x3fb999999999999a\"]", "0.1"),
+            (
+                Values::Double(vec![1e-310, -1e300, 1e15, 0.0, f64::INFINITY]),
+                "[\"0x000012688b70e62b\",\"0xfe37e43c8800759c\",\"0x430c6bf526340000\",\"0x0000000000000000\",\"0x7ff0000000000000\"]",
+                "1e-310|-1e300|1000000000000000|0|inf",
+            ),
             (Values::Fixed { width: 2, bytes: vec![0, 1, 0xfe, 3] }, "[\"0001\",\"fe03\"]", "0x0001|0xfe03"),
             (
                 Values::ByteArrays(strings),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{
-    ArrayRef, BooleanArray, Float32Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+    ArrayRef, BooleanArray, Float32Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, Fields, Schema};
@@ -126,6 +126,18 @@ pub fn small(path: &Path) {
         .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
         .set_created_by("t".to_owned());
     write(path, &batch.expect("columns"), properties);
+}
+
+/// One row: two columns `x`, one `a.b`, and the `b` of a group `a`.
+pub fn same_names(path: &Path) {
+    let number = |value: f64| -> ArrayRef { Arc::new(Float64Array::from(vec![value])) };
+    let inside = Fields::from(vec![Field::new("b", DataType::Float64, false)]);
+    let field = |name: &str| Field::new(name, DataType::Float64, false);
+    let fields = vec![field("x"), field("x"), field("a.b"), Field::new_struct("a", inside.clone(), false)];
+    let group: ArrayRef = Arc::new(StructArray::new(inside, vec![number(4.0)], None));
+    let arrays = vec![number(1.0), number(2.0), number(3.0), group];
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns");
+    write(path, &batch, WriterProperties::builder());
 }
 
 /// Pages of version 2.
