@@ -65,7 +65,7 @@ fn stated_lengths_are_not_believed() {
             let section = vec![0; bytes];
             let physical_type = PhysicalType::FixedLenByteArray(length);
             let payload = Payload { encoding, physical_type, count, bit_width: 0, dictionary: None };
-            let ((), largest) = counted(|| {
+            let (_, largest) = counted(|| {
                 let decoded = payload.decode(Input::new(&section), &options);
                 let (trace, traced) = payload.trace(Input::new(&section), &options);
                 assert_eq!(decoded.as_ref().ok(), traced.as_ref(), "{payload:?}");
