@@ -147,8 +147,10 @@ fn files(corpus: &Path) -> Vec<Trial> {
         for path in paths {
             let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
             trials.push(Trial::test(format!("{folder} {name}"), move || match (folder, name.as_str()) {
-                // Cut: all but its first column lie behind its end.
-                ("bad_data", "ARROW-RS-GH-6229-DICTHEADER") => damaged(&path, &["out_of_range"; 3]),
+                // A number in its first header has another type; and it is cut: its other columns lie behind its end.
+                ("bad_data", "ARROW-RS-GH-6229-DICTHEADER") => {
+                    damaged(&path, &["wrong_type", "out_of_range", "out_of_range", "out_of_range"])
+                }
                 ("bad_data", "ARROW-RS-GH-6229-LEVELS") => damaged(&path, &["truncated"]),
                 ("bad_data", "ARROW-GH-41317") => damaged(&path, &["syntax"]),
                 ("bad_data", "ARROW-GH-45185") => damaged(&path, &["out_of_range"]),
