@@ -116,6 +116,24 @@ fn deltas<T: Delta>(values: &[T], kind: PhysicalType, block: (usize, usize), pla
 const BLOCKS: [(usize, usize); 8] =
     [(128, 1), (128, 2), (128, 4), (256, 4), (256, 8), (1024, 32), (2048, 8), (4096, 2)];
 
+/// Where a lenient reader takes streams of different lengths, a trace looks at no more values than a decode: the length
+/// that has no prefix is negative.
+#[test]
+fn lengths_without_prefixes() {
+    // Block sizes and miniblocks as they should not be, no prefixes; one length, of -4; and what follows.
+    let section = [1, 0, 0, 0, 7, 0, 1, 7, 0, 0, 0];
+    for options in options() {
+        for kind in [PhysicalType::ByteArray, PhysicalType::FixedLenByteArray(5)] {
+            let payload = payload(Encoding::DeltaByteArray, kind, 1075);
+            let options = options.leniency(Leniency::LENIENT);
+            let decoded = payload.decode(Input::new(&section), &options).expect("no values");
+            let (trace, traced) = payload.trace(Input::new(&section), &options);
+            assert!(trace.fault.is_none(), "{:?}", trace.fault);
+            assert_eq!(traced, Some(decoded));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 

@@ -105,7 +105,8 @@ impl Payload<'_> {
                 steps.prefix = "";
                 let streams = streams?;
                 let mut values = DeltaLengthByteArray::new(rest, count, options)?;
-                let n = values.remaining();
+                // Of streams of different lengths, which a lenient reader takes, the shorter counts.
+                let n = streams.prefixes.remaining().min(values.remaining());
                 values.skip(n)?;
                 let (from, to) = (streams.suffixes.offset(), values.bytes.offset());
                 steps.step("suffix bytes", from..to, format_args!("{n} values, {} bytes", to - from), 0)
