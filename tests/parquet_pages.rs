@@ -241,6 +241,18 @@ fn fields_have_their_types() {
     }
 }
 
+/// Levels and values of a page must go together, however lenient the reader: nothing says which are missing.
+#[test]
+fn fewer_values_than_levels() {
+    let mut section = Vec::new();
+    delta_binary_packed::encode(&[1i32, 2, 3], (128, 4), &mut section);
+    let chunk = data_page(5, 5, size(&section), &section);
+    for leniency in [Leniency::STRICT, Leniency::LENIENT] {
+        let error = read(&chunk, REQUIRED, &options().leniency(leniency)).unwrap_err();
+        assert_eq!(error.kind().name(), "count_mismatch", "{error}");
+    }
+}
+
 #[test]
 fn values_that_grow_meet_the_limit() {
     // Each value is the one before and a byte more: n values take n * n / 2 bytes.

@@ -51,6 +51,7 @@ pub struct Leniency {
     /// Bytes after the last value are ignored.
     pub trailing_bytes: bool,
     /// A delta encoding that states fewer values than the page gives as many as it states; of more, the first.
+    /// Sections alone: in a page of a file, whose levels stand for values, no answer is right.
     pub declared_counts: bool,
     /// Block sizes that are no multiple of 128, or have up to 64 bits, and miniblocks that are no multiple of 32 values;
     /// where they are no multiple of 8, without bits.

@@ -350,11 +350,14 @@ impl<'a, 'b> ColumnReader<'a, 'b> {
         expected: Expected,
     ) -> ColumnReader<'a, 'b> {
         buffers.last.clear();
+        // Each level stands for a value or for none: a page of fewer values than its levels state has no right answer.
+        let mut options = *options;
+        options.leniency.declared_counts = false;
         ColumnReader {
             pages: Pages::new(pages),
             column,
             buffers,
-            options: *options,
+            options,
             expected,
             has_dictionary: false,
             entries: Entries::default(),
