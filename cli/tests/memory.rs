@@ -140,5 +140,11 @@ fn check(folder: &Path, kind: &str, shuffled: bool) -> Result<(), Failed> {
     }
     let [tiny, large] = [peaks[0], peaks[1]].map(|bytes| bytes >> 20);
     println!("{kind}: {tiny} MiB for 3,000 nonzeros, {large} MiB for 4,000,000 (32 MB)");
-    if large <= tiny + MEMORY { Ok(()) } else { Err(format!("{large} MiB, {tiny} MiB for a tiny one").into()) }
+    // What an allocator keeps back of freed memory comes on top, and is not the same in each run.
+    let kept_back = 4;
+    if large <= tiny + MEMORY + kept_back {
+        Ok(())
+    } else {
+        Err(format!("{large} MiB, {tiny} MiB for a tiny one").into())
+    }
 }
