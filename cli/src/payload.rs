@@ -53,8 +53,8 @@ pub struct Args {
     type_length: Option<i64>,
 
     /// Bits of a number, for HYBRID and BIT_PACKED
-    #[arg(long, value_name = "W")]
-    bit_width: Option<u32>,
+    #[arg(long, value_name = "W", allow_negative_numbers = true)]
+    bit_width: Option<i64>,
 
     /// The dictionary: a file with the bytes of its page, which are PLAIN values
     #[arg(long, value_name = "FILE")]
@@ -207,7 +207,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let dictionary = args.dictionary(encoding, physical_type, &options)?;
     let count = count(args.count, &options.limits).map_err(fault)?;
     let bytes = source::read(&args.path, &options.limits)?;
-    let (input, bit_width) = (Input::new(&bytes), args.bit_width.unwrap_or(0));
+    let input = Input::new(&bytes);
+    let stated = args.bit_width.unwrap_or(0);
+    let bit_width = u32::try_from(stated).map_err(|_| {
+        let message = format!("is {stated}, must be 0 to 32: give the --bit-width of the numbers");
+        Fault { part: Some("bit width".into()), ..Fault::new("out_of_range", &args.path, message) }
+    })?;
     let payload = Payload { encoding, physical_type, count, bit_width, dictionary: dictionary.as_ref() };
     let (trace, result) = if args.trace {
         let (trace, decoded) = payload.trace(input, &options);

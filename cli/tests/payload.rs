@@ -103,6 +103,7 @@ fn faults_of_the_data_are_told_with_their_place() {
     fault(&DELTAS, &format!("{fixed} -3"), "type_length_zero", None);
     fault(&DELTAS, &format!("{fixed} 9"), "trailing_bytes", Some(9));
     fault(&DELTAS, "--encoding HYBRID --bit-width 33 --count 1", "bit_width_too_large", Some(0));
+    fault(&DELTAS, "--encoding HYBRID --bit-width -1 --count 1", "out_of_range", None);
     fault(&DELTAS, "--encoding RLE --type INT32 --count 1", "unsupported", Some(0));
     fault(b"\x02\0", "--encoding HYBRID --bit-width 1 --count 3", "truncated", Some(2));
     // A trace tells the steps before the fault.
