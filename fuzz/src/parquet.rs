@@ -250,7 +250,7 @@ pub fn parquet_round_trip(data: &[u8]) {
         let payload = Payload {
             encoding,
             physical_type,
-            count: len(&values),
+            count: values.len(),
             bit_width: bits(encoding, given.width),
             dictionary: dictionary.is_some().then_some(&read),
         };
@@ -288,20 +288,6 @@ fn values(encoding: Encoding, kind: PhysicalType, width: u8, words: &[u64], stri
     }
 }
 
-fn len(values: &Values) -> usize {
-    match values {
-        Values::Booleans(values) => values.len(),
-        Values::Int32(values) => values.len(),
-        Values::Int64(values) => values.len(),
-        Values::Float(values) => values.len(),
-        Values::Double(values) => values.len(),
-        Values::Fixed { width, bytes } => bytes.len() / width,
-        Values::ByteArrays(values) => values.len(),
-        Values::Numbers(values) => values.len(),
-        other => panic!("{other:?}"),
-    }
-}
-
 /// The section, and its dictionary's page; nothing for a type that the encoding does not have.
 fn encoded(
     encoding: Encoding,
@@ -324,7 +310,7 @@ fn encoded(
         }
         (Encoding::Plain, values) if !matches!(values, Values::Numbers(_)) => return Some((plainly(values), None)),
         (Encoding::PlainDictionary | Encoding::RleDictionary, values) if !matches!(values, Values::Numbers(_)) => {
-            let count = u32::try_from(len(values)).unwrap_or(0);
+            let count = u32::try_from(values.len()).unwrap_or(0);
             // Every value is an entry, and they are used from the last on.
             let indices: Vec<u32> = (0..count).rev().collect();
             dictionary::encode_indices(&indices, 32 - count.saturating_sub(1).leading_zeros(), &mut out);
