@@ -14,6 +14,8 @@ struct Inner {
     offset: Option<u64>,
     index: Option<u64>,
     page: Option<PagePlace>,
+    #[cfg(feature = "mlt")]
+    layer: Option<crate::mlt::LayerPlace>,
     unpacked: Option<u64>,
     path: Option<PathBuf>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -120,8 +122,11 @@ pub enum ErrorKind {
     },
     /// Text that is no JSON, not UTF-8, or not of the shape asked for.
     Syntax(SyntaxFault),
-    /// A section of Parquet values breaks a rule of its encoding.
+    /// A section of encoded values breaks a rule of its encoding.
     Encoding(EncodingFault),
+    /// A MapLibre Tile breaks a rule of its format.
+    #[cfg(feature = "mlt")]
+    Mlt(crate::mlt::MltFault),
     /// The compressed body of a page does not unpack to what its header states.
     Compression(CompressionFault),
     /// A required field is absent.
@@ -202,7 +207,7 @@ pub enum FrameFault {
     Corrupt,
 }
 
-/// What is wrong with a section of encoded Parquet values.
+/// What is wrong with a section of encoded values: of Parquet, and what MapLibre Tiles share with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodingFault {
@@ -525,6 +530,8 @@ impl ErrorKind {
             ErrorKind::NotExcepted { .. } => "not_excepted",
             ErrorKind::Syntax(_) => "syntax",
             ErrorKind::Encoding(fault) => fault.name(),
+            #[cfg(feature = "mlt")]
+            ErrorKind::Mlt(fault) => fault.name(),
             ErrorKind::Compression(_) => "compression",
             ErrorKind::Missing => "missing",
             ErrorKind::WrongType => "wrong_type",
@@ -562,7 +569,7 @@ pub enum Part {
     Schema(Option<&'static str>),
     /// A column of the table of cells by its number, and a field of it.
     Column(u32, &'static str),
-    /// Of a section of encoded Parquet values, the stream (or nothing, where there is only one) and the part of it.
+    /// Of a section of encoded values, the stream (or nothing, where there is only one) and the part of it.
     Values(&'static str, &'static str),
     /// A column of a row group of a Parquet file.
     RowGroup(u32, u32),
@@ -673,6 +680,8 @@ impl Error {
             offset: None,
             index: None,
             page: None,
+            #[cfg(feature = "mlt")]
+            layer: None,
             unpacked: None,
             path: None,
             source: None,
@@ -704,7 +713,7 @@ impl Error {
     }
 
     /// Names the stream of values that the part belongs to, unless one is named already.
-    #[cfg(feature = "parquet-files")]
+    #[cfg(any(feature = "mlt", feature = "parquet-files"))]
     #[must_use]
     pub(crate) fn in_stream(mut self, stream: &'static str) -> Error {
         if let Part::Values("", piece) = self.0.part {
@@ -718,6 +727,14 @@ impl Error {
     #[must_use]
     pub fn in_page(mut self, page: PagePlace) -> Error {
         self.0.page = self.0.page.or(Some(page));
+        self
+    }
+
+    /// Adds the layer and column of a MapLibre Tile that the part belongs to, unless they are named already.
+    #[cfg(feature = "mlt")]
+    #[must_use]
+    pub fn in_layer(mut self, layer: crate::mlt::LayerPlace) -> Error {
+        self.0.layer = self.0.layer.or(Some(layer));
         self
     }
 
@@ -782,6 +799,12 @@ impl Error {
     /// The page of a Parquet file that the part belongs to.
     pub fn page(&self) -> Option<PagePlace> {
         self.0.page
+    }
+
+    /// The layer and column of a MapLibre Tile that the part belongs to.
+    #[cfg(feature = "mlt")]
+    pub fn layer(&self) -> Option<crate::mlt::LayerPlace> {
+        self.0.layer
     }
 
     /// The byte offset in the unpacked body of a page; the absolute offset is then that of the compressed body.
@@ -859,6 +882,8 @@ impl fmt::Display for Message<'_> {
                 SyntaxFault::Filter => "is not a filter",
             })?,
             ErrorKind::Encoding(fault) => write!(f, "{fault}")?,
+            #[cfg(feature = "mlt")]
+            ErrorKind::Mlt(fault) => write!(f, "{fault}")?,
             ErrorKind::Compression(CompressionFault::Corrupt) => f.write_str("does not unpack; fetch the object again")?,
             ErrorKind::Compression(CompressionFault::Size { found, expected }) => {
                 write!(f, "unpacks to {expected} bytes where {found} are stated")?;
@@ -956,6 +981,10 @@ impl fmt::Display for Error {
             if let Some(page) = page {
                 write!(f, "page {page}, ")?;
             }
+        }
+        #[cfg(feature = "mlt")]
+        if let Some(layer) = self.0.layer {
+            write!(f, "{layer}, ")?;
         }
         if self.0.part != Part::Object {
             write!(f, "{}", self.0.part)?;

@@ -1,6 +1,6 @@
 //! A checked little-endian view of an object that knows absolute offsets.
 
-#[cfg(any(feature = "obs", feature = "parquet"))]
+#[cfg(any(feature = "obs", feature = "parquet", feature = "mlt"))]
 use crate::error::EncodingFault;
 use crate::error::{Error, ErrorKind, Part};
 
@@ -18,7 +18,7 @@ impl<'a> Input<'a> {
     }
 
     /// Bytes that stand at such an absolute offset of their object.
-    #[cfg(any(feature = "obs", feature = "parquet"))]
+    #[cfg(any(feature = "obs", feature = "parquet", feature = "mlt"))]
     pub fn at(bytes: &'a [u8], offset: u64) -> Input<'a> {
         Input { bytes, offset }
     }
@@ -71,8 +71,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What Parquet's encodings and footers are made of.
-#[cfg(any(feature = "obs", feature = "parquet"))]
+/// What the encodings of Parquet and MLT, and footers, are made of.
+#[cfg(any(feature = "obs", feature = "parquet", feature = "mlt"))]
 impl<'a> Input<'a> {
     /// The error of a part that needs `needed` bytes from here on, which are not there.
     #[cold]
@@ -164,7 +164,7 @@ impl<'a> Input<'a> {
     }
 }
 
-#[cfg(all(test, any(feature = "obs", feature = "parquet")))]
+#[cfg(all(test, any(feature = "obs", feature = "parquet", feature = "mlt")))]
 mod tests {
     use super::*;
 

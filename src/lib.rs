@@ -38,6 +38,7 @@
 //! | `arrow` | no | results as Arrow arrays: tiles, with columns of the table of cells; row groups of Parquet files |
 //! | `parquet` | no | the value encodings of Parquet |
 //! | `parquet-files` | no | Parquet files: footers, pages, column chunks |
+//! | `mlt` | no | MapLibre Tiles, versions 1 and 2 |
 //! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.
@@ -50,6 +51,8 @@ mod error;
 mod guard;
 mod input;
 mod limits;
+#[cfg(feature = "mlt")]
+pub mod mlt;
 #[cfg(any(feature = "dataset", feature = "parquet-files"))]
 mod mmap;
 #[cfg(feature = "parquet")]

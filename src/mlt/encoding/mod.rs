@@ -1,0 +1,33 @@
+//! The encodings, one file each.
+//!
+//! A decoder fills the caller's slice, whose length is the number of values: that is known before a payload is read. It
+//! takes the payload as an [`Input`](super::Input), which knows the absolute offset of its bytes. With the feature `encode`, each file
+//! has the plain encoder, too.
+
+use super::MltFault;
+use crate::error::{Error, ErrorKind, Part};
+
+/// Scratch memory of decoders, which keep it in use: hand the same to all streams of a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// Words of a stream before they become values; exceptions.
+    pub(crate) words: Vec<u32>,
+    pub(crate) long_words: Vec<u64>,
+    /// Runs: lengths, and values of either width.
+    pub(crate) runs: Vec<u32>,
+    /// Payloads whose bytes had to be moved.
+    pub(crate) bytes: Vec<u8>,
+}
+
+impl Scratch {
+    /// None so far.
+    pub fn new() -> Scratch {
+        Scratch::default()
+    }
+}
+
+/// An error of an encoding.
+#[cold]
+pub(crate) fn fault(fault: MltFault, part: Part) -> Error {
+    Error::new(ErrorKind::Mlt(fault), part)
+}

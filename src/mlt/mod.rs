@@ -1,0 +1,19 @@
+//! MapLibre Tiles, versions 1 and 2: outlines, columns decoded one by one or all at once, traces.
+
+#[cfg(target_endian = "big")]
+compile_error!(
+    "columns of tiles are little-endian and are used as they are: the feature `mlt` is not for big-endian hosts"
+);
+
+pub mod encoding;
+mod fault;
+mod options;
+mod outline;
+mod stream;
+
+pub use crate::input::Input;
+pub use encoding::Scratch;
+pub use fault::MltFault;
+pub use options::{Options, Packing};
+pub use outline::{DataType, LayerPlace, Outline, StringLayout};
+pub use stream::{Logical, Physical, Role, Stream};
