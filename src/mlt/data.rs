@@ -8,7 +8,8 @@ use bytemuck::Pod;
 use super::geometry::Geometry;
 use super::nested::{Nested, NestedData};
 use super::outline::DataType;
-use crate::error::{Error, ErrorKind, Limit, Part};
+use crate::buffer::grow;
+use crate::error::{Error, Limit, Part};
 use crate::limits::Limits;
 
 /// Memory that grows to the most that was ever needed; the first `len` elements are in use.
@@ -23,12 +24,20 @@ impl<T: Pod> Kept<T> {
         self.len = 0;
     }
 
-    /// Makes it so long; what it then holds is unspecified.
+    /// Makes it so long, as a result; what it then holds is unspecified.
     pub(crate) fn make(&mut self, len: usize, budget: &mut Budget) -> Result<&mut [T], Error> {
         budget.bytes(len, size_of::<T>())?;
-        if self.all.len() < len {
-            self.all.resize(len, T::zeroed());
-        }
+        self.grown(len)
+    }
+
+    /// Makes it so long, as scratch; what it then holds is unspecified.
+    pub(crate) fn scratch(&mut self, len: usize, budget: &Budget) -> Result<&mut [T], Error> {
+        budget.scratch(len, size_of::<T>())?;
+        self.grown(len)
+    }
+
+    fn grown(&mut self, len: usize) -> Result<&mut [T], Error> {
+        grow(&mut self.all, len)?;
         self.len = len;
         Ok(&mut self.all[..len])
     }
@@ -73,8 +82,8 @@ impl Budget {
     }
 
     /// So many elements of scratch.
-    pub(crate) fn scratch<T>(&self, elements: usize) -> Result<(), Error> {
-        let needed = (elements as u64).saturating_mul(size_of::<T>() as u64);
+    pub(crate) fn scratch(&self, elements: usize, size: usize) -> Result<(), Error> {
+        let needed = (elements as u64).saturating_mul(size as u64);
         Limits::check(needed, self.limits.max_scratch_bytes, Limit::ScratchBytes, PART)
     }
 }
@@ -90,8 +99,15 @@ pub(crate) fn bit(bitmap: &[u8], i: usize) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StringStore {
     /// One more than strings.
-    pub(crate) offsets: Kept<u32>,
+    pub(crate) offsets: Vec<u32>,
     pub(crate) text: String,
+}
+
+impl StringStore {
+    /// How many strings.
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
 }
 
 /// What the strings of a column are stored in.
@@ -155,7 +171,7 @@ impl Store {
                     Coded::Shared(of) => &shared[of],
                 };
                 let codes = (self.coded != Coded::No).then_some(words);
-                Values::Strings(Strings { codes, offsets: strings.offsets.get(), text: &strings.text })
+                Values::Strings(Strings { codes, offsets: &strings.offsets, text: &strings.text })
             }
         }
     }
@@ -309,15 +325,14 @@ impl<'a> Property<'a> {
 /// Which slots have a value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Validity {
-    /// None in use: all have.
-    pub(crate) bitmap: Option<()>,
+    /// Of use only if there are nulls.
     pub(crate) bits: Kept<u8>,
     pub(crate) nulls: usize,
 }
 
 impl Validity {
     pub(crate) fn get(&self) -> Option<&[u8]> {
-        self.bitmap.map(|()| self.bits.get())
+        (self.nulls > 0).then(|| self.bits.get())
     }
 }
 
@@ -440,8 +455,9 @@ impl<T: Default> Pool<T> {
         &self.all[..self.len]
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut [T] {
-        &mut self.all[..self.len]
+    /// Those before `i`, and those from it on.
+    pub(crate) fn split(&mut self, i: usize) -> (&mut [T], &mut [T]) {
+        self.all[..self.len].split_at_mut(i)
     }
 }
 
@@ -453,7 +469,7 @@ pub struct LayerData {
     pub(crate) extent: u32,
     pub(crate) features: usize,
     pub(crate) name: String,
-    pub(crate) ids: Option<()>,
+    pub(crate) has_ids: bool,
     pub(crate) id_data: PropertyData,
     pub(crate) geometry: Geometry,
     pub(crate) properties: Pool<PropertyData>,
@@ -495,7 +511,7 @@ impl LayerData {
 
     /// Ids, if the layer has them: `UInt32` or `UInt64`.
     pub fn ids(&self) -> Option<Property<'_>> {
-        self.ids.map(|()| self.id_data.get())
+        self.has_ids.then(|| self.id_data.get())
     }
 
     /// Geometries.
@@ -540,10 +556,4 @@ impl TileData {
     pub fn layers(&self) -> &[LayerData] {
         self.layers.get()
     }
-}
-
-/// An error that names no stream.
-#[cold]
-pub(crate) fn missing(part: Part) -> Error {
-    Error::new(ErrorKind::Missing, part)
 }
