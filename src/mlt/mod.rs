@@ -10,6 +10,8 @@ mod fault;
 mod options;
 mod outline;
 mod stream;
+mod tile;
+mod walk;
 
 pub use crate::input::Input;
 pub use encoding::Scratch;
@@ -17,3 +19,4 @@ pub use fault::MltFault;
 pub use options::{Options, Packing};
 pub use outline::{DataType, LayerPlace, Outline, StringLayout};
 pub use stream::{Logical, Physical, Role, Stream};
+pub use tile::{Column, FrameView, Kind, Layer, Tile};
