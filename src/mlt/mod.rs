@@ -13,6 +13,8 @@ mod nested;
 mod options;
 mod outline;
 mod stream;
+mod tile;
+mod walk;
 
 pub use crate::input::Input;
 pub use data::{LayerData, MValueData, MValues, Property, PropertyData, Strings, TileData, Value, Values};
@@ -23,3 +25,4 @@ pub use nested::{Fields, Nested, NestedData, NestedKind, NestedNode};
 pub use options::{Options, Packing};
 pub use outline::{DataType, LayerPlace, Outline, StringLayout};
 pub use stream::{Logical, Physical, Role, Stream};
+pub use tile::{Column, FrameView, Kind, Layer, Tile};

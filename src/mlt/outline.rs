@@ -128,8 +128,10 @@ pub(crate) struct ColumnOutline {
     pub prefix: Span,
     pub presence: Presence,
     pub strings: StringLayout,
-    /// Its data streams, in the order of the tile, without presence.
+    /// Its data streams, in the order of the tile, without presence. Of a nested column, the streams of its nodes.
     pub streams: Indices,
+    /// Those, with the column's own presence before them.
+    pub all_streams: Indices,
     /// Its metadata, from the type byte on.
     pub meta: Span,
     /// Its bytes behind that (version 1 has them apart).
