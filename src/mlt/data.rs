@@ -70,6 +70,11 @@ impl Budget {
         Limits::check(self.bytes, self.limits.max_output_bytes, Limit::OutputBytes, PART)
     }
 
+    /// Whether there is room for so many elements of a result.
+    pub(crate) fn check_bytes(&self, elements: usize, size: usize) -> Result<(), Error> {
+        Budget::bytes(&mut self.clone(), elements, size)
+    }
+
     /// Bytes of a result that may still be allocated.
     pub(crate) fn bytes_left(&self) -> u64 {
         self.limits.max_output_bytes - self.bytes
@@ -93,6 +98,13 @@ const PART: Part = Part::Values("", "count");
 /// Whether bit `i` of a bitmap is set, lowest bits first.
 pub(crate) fn bit(bitmap: &[u8], i: usize) -> bool {
     bitmap[i / 8] >> (i % 8) & 1 == 1
+}
+
+/// How many bits are set.
+pub(crate) fn ones(bitmap: &[u8]) -> usize {
+    let (words, rest) = bitmap.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word).count_ones());
+    words.chain(rest.iter().map(|byte| byte.count_ones())).map(|ones| ones as usize).sum()
 }
 
 /// Strings behind each other, and where they end.

@@ -4,7 +4,17 @@
 
 use std::ops::Range;
 
+use super::MltFault;
 use super::data::Kept;
+use super::decoder::{Core, Memory, counted};
+use super::encoding::{fault, vertices};
+use super::outline::GeometryOutline;
+use super::stream::{Role, Stream};
+use super::tile::Layer;
+use crate::error::{Error, Part};
+use crate::kernels::Kernels;
+
+const TOPOLOGY: Part = Part::Values("", "topology");
 
 /// What a geometry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -350,3 +360,296 @@ impl<'a> Iterator for Polygons<'a> {
 }
 
 impl ExactSizeIterator for Polygons<'_> {}
+
+/// A set of types, by their codes.
+type Types = u8;
+
+const LINES: Types = 1 << 1 | 1 << 4;
+pub(crate) const POLYGONS: Types = 1 << 2 | 1 << 5;
+const SEVERAL: Types = 1 << 3 | 1 << 4 | 1 << 5;
+
+/// The lengths of a level of the topology, and what of them there is to say in errors.
+struct Lengths<'a> {
+    words: &'a [u32],
+    stream: &'a Stream,
+}
+
+impl Core {
+    /// Decodes the geometries of a layer; of `topology_only`, without vertices and triangles.
+    pub(crate) fn geometry(&mut self, layer: Layer<'_>, topology_only: bool, out: &mut Geometry) -> Result<(), Error> {
+        let mut memory = std::mem::take(&mut self.memory);
+        let result = self.try_geometry(layer, topology_only, &mut memory, out);
+        self.memory = memory;
+        let column = layer.columns().find(|column| column.kind() == super::tile::Kind::Geometry);
+        result.map_err(|e| e.in_layer(layer.place(column.map(|column| column.index()))))
+    }
+
+    fn try_geometry(
+        &mut self,
+        layer: Layer<'_>,
+        topology_only: bool,
+        memory: &mut Memory,
+        out: &mut Geometry,
+    ) -> Result<(), Error> {
+        let of = layer.geometry();
+        (out.z, out.tessellated, out.tessellated_only) = (None, false, of.tessellated_only);
+        let seen = self.types(layer, of, memory, out)?;
+        let vertices = of.offsets.or(of.vertices).map_or(0, |stream| layer.stream(stream).count as usize);
+        self.topology(layer, of, seen, vertices, memory, out)?;
+        if topology_only {
+            return Ok(());
+        }
+        self.vertices(layer, of, memory, out)?;
+        self.triangles(layer, of, memory, out)
+    }
+
+    /// Types of features; gives which there are.
+    fn types(
+        &mut self,
+        layer: Layer<'_>,
+        of: &GeometryOutline,
+        memory: &mut Memory,
+        out: &mut Geometry,
+    ) -> Result<Types, Error> {
+        let features = layer.features();
+        if let Some(uniform) = of.uniform {
+            self.budget.values(features)?;
+            out.types.make(features, &mut self.budget)?.fill(uniform);
+            return Ok(if features > 0 { 1 << uniform } else { 0 });
+        }
+        let Some(stream) = of.types else { return Err(no_lengths(layer, 0, TOPOLOGY)) };
+        let stream = layer.stream(stream);
+        counted(stream, features)?;
+        let words = self.all_words(layer, stream, &mut memory.words)?;
+        let types = out.types.make(features, &mut self.budget)?;
+        let (mut seen, mut all) = (0u8, 0);
+        for (out, &word) in types.iter_mut().zip(words) {
+            *out = word.to_le_bytes()[0];
+            seen |= 1 << (word & 7);
+            all |= word;
+        }
+        if all > 7 || seen >= 1 << GeometryType::ALL.len() {
+            let i = words.iter().position(|&word| word as usize >= GeometryType::ALL.len()).unwrap_or_default();
+            let error = fault(MltFault::GeometryType { found: words[i] }, Part::Values("", "type"));
+            return Err(error.at(stream.header.1).index(i as u64).in_stream(stream.role.name()));
+        }
+        Ok(seen)
+    }
+
+    /// Lengths to the levels of offsets. A length is stored only where it can be other than 1.
+    fn topology(
+        &mut self,
+        layer: Layer<'_>,
+        of: &GeometryOutline,
+        seen: Types,
+        vertices: usize,
+        memory: &mut Memory,
+        out: &mut Geometry,
+    ) -> Result<(), Error> {
+        let features = layer.features();
+        if of.tessellated_only {
+            // Each feature has triangles, and no levels.
+            if seen & !POLYGONS != 0 {
+                return Err(self.lost(layer, seen & !POLYGONS, out));
+            }
+            out.types.get_mut().fill(5);
+            out.levels = [false; 3];
+            return Ok(());
+        }
+        out.levels = [of.geometries, of.parts, of.rings].map(|stream| stream.is_some());
+        let [geometries, parts, rings] = out.levels;
+        let cannot = if geometries { 0 } else { SEVERAL }
+            | if parts { 0 } else { LINES }
+            | if parts && rings { 0 } else { POLYGONS };
+        if seen & cannot != 0 {
+            return Err(self.lost(layer, seen & cannot, out));
+        }
+        if let (Some(rings), None) = (of.rings, of.parts) {
+            let stream = layer.stream(rings);
+            let error = fault(MltFault::StreamRole { found: 0x33 }, TOPOLOGY);
+            return Err(error.at(stream.header.0).in_stream(stream.role.name()));
+        }
+        // Elements of a level cost a length or a vertex each.
+        let lengths = |stream: Option<u32>| stream.map_or(0, |stream| layer.stream(stream).count as usize);
+        let most = (lengths(of.parts) + lengths(of.rings)).saturating_add(vertices);
+        let kernels = self.options.kernels;
+        let types = out.types.get();
+        let mut elements = features;
+        if let Some(stream) = of.geometries {
+            let lengths = self.lengths(layer, stream, &mut memory.words)?;
+            let offsets = out.geometries.make(elements + 1, &mut self.budget)?;
+            elements = level(kernels, types, seen, SEVERAL, |i| i, &lengths, offsets)?;
+        }
+        let geometries = out.geometries.get();
+        let item = |i: usize| if of.geometries.is_some() { geometries[i] as usize } else { i };
+        if let Some(stream) = of.parts {
+            let lengths = self.lengths(layer, stream, &mut memory.words)?;
+            within(elements, most, lengths.stream)?;
+            let offsets = out.parts.make(elements + 1, &mut self.budget)?;
+            let takes = if of.rings.is_some() { POLYGONS } else { LINES };
+            elements = level(kernels, types, seen, takes, item, &lengths, offsets)?;
+        }
+        let parts = out.parts.get();
+        if let Some(stream) = of.rings {
+            let lengths = self.lengths(layer, stream, &mut memory.words)?;
+            within(elements, most, lengths.stream)?;
+            let offsets = out.rings.make(elements + 1, &mut self.budget)?;
+            let part = |i: usize| parts[item(i)] as usize;
+            elements = level(kernels, types, seen, POLYGONS | LINES, part, &lengths, offsets)?;
+        }
+        if elements > vertices {
+            let kind = MltFault::Vertices { found: elements as u64, available: vertices as u64 };
+            let stream = of.offsets.or(of.vertices).map(|stream| layer.stream(stream));
+            let (at, role) = stream.map_or((of.span.start, Role::Vertices), |stream| (stream.header.0, stream.role));
+            return Err(fault(kind, TOPOLOGY).at(at).in_stream(role.name()));
+        }
+        Ok(())
+    }
+
+    fn lengths<'m>(&mut self, layer: Layer<'m>, stream: u32, memory: &'m mut Kept<u32>) -> Result<Lengths<'m>, Error> {
+        let stream = layer.stream(stream);
+        Ok(Lengths { words: self.all_words(layer, stream, memory)?, stream })
+    }
+
+    /// The error of a feature of one of these types, which the layer has no lengths for.
+    #[cold]
+    fn lost(&self, layer: Layer<'_>, types: Types, out: &Geometry) -> Error {
+        let i = out.types.get().iter().position(|&code| types >> code & 1 == 1).unwrap_or_default();
+        no_lengths(layer, out.types.get()[i], TOPOLOGY).index(i as u64)
+    }
+
+    fn vertices(
+        &mut self,
+        layer: Layer<'_>,
+        of: &GeometryOutline,
+        memory: &mut Memory,
+        out: &mut Geometry,
+    ) -> Result<(), Error> {
+        out.vertices.clear();
+        let Some(stream) = of.vertices.map(|stream| layer.stream(stream)) else {
+            return Ok(());
+        };
+        let components = usize::from(of.components);
+        let words = stream.count as usize * components;
+        self.enough_vertices(stream, components)?;
+        let [geometries, parts, rings] = &out.levels;
+        let runs = match () {
+            () if *rings => Some(out.rings.get()),
+            () if *parts => Some(out.parts.get()),
+            () if *geometries => Some(out.geometries.get()),
+            () => None,
+        };
+        let strict = layer.version() == 2;
+        let decode = |core: &mut Core, words: &mut [u32]| {
+            let (logical, physical, payload) = (stream.logical, stream.physical, layer.payload(stream));
+            let (words, options, scratch) = (bytemuck::cast_slice_mut(words), &core.options, &mut core.scratch);
+            vertices::decode(physical, logical, payload, of.components, runs, words, options, scratch, strict)
+                .map_err(|e| e.in_stream(stream.role.name()))
+        };
+        // Straight to their place where they are neither distinct ones nor have elevations.
+        if of.offsets.is_none() && components == 2 {
+            let vertices = out.vertices.make(stream.count as usize, &mut self.budget)?;
+            return decode(self, bytemuck::cast_slice_mut(vertices));
+        }
+        let stored = memory.words.scratch(words, &self.budget)?;
+        decode(self, stored)?;
+        let mut all: &[u32] = stored;
+        if let Some(offsets) = of.offsets {
+            let stream = layer.stream(offsets);
+            let offsets = self.all_words(layer, stream, &mut memory.more_words)?;
+            let to: &mut [u32] = match components {
+                2 => bytemuck::cast_slice_mut(out.vertices.make(offsets.len(), &mut self.budget)?),
+                _ => memory.symbols.scratch(offsets.len() * components, &self.budget)?,
+            };
+            vertices::gather(
+                bytemuck::cast_slice(all),
+                of.components,
+                offsets,
+                stream.header.1,
+                bytemuck::cast_slice_mut(to),
+                &self.options,
+            )
+            .map_err(|e| e.in_stream(stream.role.name()))?;
+            all = to;
+        }
+        if components == 3 {
+            let n = all.len() / 3;
+            let vertices = out.vertices.make(n, &mut self.budget)?;
+            let z = out.z_words.make(n, &mut self.budget)?;
+            for ((&[x, y, from], vertex), z) in all.as_chunks().0.iter().zip(vertices).zip(z) {
+                (*vertex, *z) = (u64::from(x) | u64::from(y) << 32, from);
+            }
+            out.z = Some(of.z_step);
+        }
+        Ok(())
+    }
+}
+
+/// The error of a feature of such a type in a layer that has no lengths for it.
+#[cold]
+fn no_lengths(layer: Layer<'_>, code: u8, part: Part) -> Error {
+    fault(MltFault::GeometryType { found: code.into() }, part).at(layer.geometry_span().start)
+}
+
+fn within(elements: usize, most: usize, stream: &Stream) -> Result<(), Error> {
+    if elements <= most { Ok(()) } else { Err(unequal(elements, most, stream)) }
+}
+
+/// The error of lengths that are too few or too many.
+#[cold]
+fn unequal(found: usize, expected: usize, stream: &Stream) -> Error {
+    let kind = MltFault::Topology { found: found as u64, expected: expected as u64 };
+    fault(kind, TOPOLOGY).at(stream.header.0).in_stream(stream.role.name())
+}
+
+/// One level of offsets: of the elements of feature `i`, from `start(i)` to `start(i + 1)`, those of types that `takes` has
+/// take a length each, and others are 1 long. Gives where the last one ends.
+fn level(
+    kernels: Kernels,
+    types: &[u8],
+    seen: Types,
+    takes: Types,
+    start: impl Fn(usize) -> usize,
+    lengths: &Lengths<'_>,
+    offsets: &mut [u32],
+) -> Result<usize, Error> {
+    let Lengths { words, stream } = *lengths;
+    let Some((first, ends)) = offsets.split_first_mut() else { return Ok(0) };
+    *first = 0;
+    let total = if seen & !takes == 0 {
+        if words.len() != ends.len() {
+            return Err(unequal(ends.len(), words.len(), stream));
+        }
+        kernels.offsets_u32(words, 0, ends).total
+    } else {
+        let (mut total, mut used) = (0u64, 0);
+        for (i, &code) in types.iter().enumerate() {
+            let elements = &mut ends[start(i)..start(i + 1)];
+            if takes >> code & 1 == 0 {
+                for end in elements {
+                    total += 1;
+                    *end = u32::try_from(total).unwrap_or(u32::MAX);
+                }
+                continue;
+            }
+            let these = words.get(used..used + elements.len());
+            let these = these.ok_or_else(|| unequal(used + elements.len(), words.len(), stream))?;
+            used += elements.len();
+            for (end, &length) in elements.iter_mut().zip(these) {
+                total += u64::from(length);
+                *end = u32::try_from(total).unwrap_or(u32::MAX);
+            }
+        }
+        if used != words.len() {
+            return Err(unequal(used, words.len(), stream));
+        }
+        total
+    };
+    match u32::try_from(total) {
+        Ok(total) => Ok(total as usize),
+        Err(_) => {
+            let kind = MltFault::Vertices { found: total, available: u32::MAX.into() };
+            Err(fault(kind, TOPOLOGY).at(stream.header.0).in_stream(stream.role.name()))
+        }
+    }
+}

@@ -6,6 +6,7 @@ compile_error!(
 );
 
 mod data;
+mod decoder;
 pub mod encoding;
 mod fault;
 mod geometry;
@@ -14,10 +15,12 @@ mod options;
 mod outline;
 mod stream;
 mod tile;
+mod triangles;
 mod walk;
 
 pub use crate::input::Input;
 pub use data::{LayerData, MValueData, MValues, Property, PropertyData, Strings, TileData, Value, Values};
+pub use decoder::Decoder;
 pub use encoding::Scratch;
 pub use fault::MltFault;
 pub use geometry::{Geometry, GeometryType, Path, Paths, Polygons, Shape};
