@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, ErrorKind, Limit, Part};
+use crate::buffer::grow;
+use crate::error::{Error, Limit, Part};
 use crate::kernels::{Kernels, LengthsSeen};
 use crate::limits::Limits;
 

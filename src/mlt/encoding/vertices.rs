@@ -4,16 +4,17 @@
 //! code, differences over the flat sequence, differences to the same coordinate of the vertex before or between these,
 //! differences of Morton codes, or rANS codes. A dictionary is a stream of distinct vertices and one of offsets into it.
 
-use super::{Scratch, exactly, fault, integers, morton, rans};
+use super::integers::{self, Coding};
+use super::{Scratch, exactly, fault, morton, rans};
 use crate::error::{Error, ErrorKind, Part, Unsupported};
 use crate::input::Input;
-use crate::mlt::{Logical, MltFault, Options, Physical};
+use crate::mlt::{Logical, MltFault, Options};
 
 const VERTICES: Part = Part::Values("", "vertices");
 const OFFSET: Part = Part::Values("", "vertex offset");
 
-/// Vertices of `components` coordinates, as many as `out` has room for. `runs` are the bounds of the runs of rANS: see
-/// [`rans::decode`]. `strict`: nothing may follow the last word.
+/// Vertices of `components` coordinates, as many as `out` has room for. Of `coding`, `words` and `signed` are not looked
+/// at. `runs` are the bounds of the runs of rANS: see [`rans::decode`].
 ///
 /// # Errors
 /// Those of [`integers::decode`], [`morton::decode`] and [`rans::decode`]; [`Unsupported::Encoding`] for a logical
@@ -21,30 +22,27 @@ const OFFSET: Part = Part::Values("", "vertex offset");
 ///
 /// # Panics
 /// If `components` is not 2 or 3, or `out` holds no whole number of vertices.
-#[expect(clippy::too_many_arguments, reason = "what a stream consists of")]
 pub fn decode(
-    physical: Physical,
-    logical: Logical,
+    coding: &Coding,
     payload: Input<'_>,
     components: u8,
     runs: Option<&[u32]>,
     out: &mut [i32],
     options: &Options,
     scratch: &mut Scratch,
-    strict: bool,
 ) -> Result<(), Error> {
     let stride = usize::from(components);
     assert!((2..=3).contains(&stride) && out.len().is_multiple_of(stride), "vertices of {stride} coordinates");
-    let mut words = |signed, out: &mut [u32], scratch: &mut Scratch| {
-        let count = u32::try_from(out.len()).unwrap_or(u32::MAX);
-        integers::decode(physical, Logical::None, count, payload, signed, out, options, scratch, strict)
+    let words = |signed, out: &mut [u32], scratch: &mut Scratch| {
+        let coding = Coding { logical: Logical::None, signed, ..*coding };
+        integers::decode(&coding, payload, out, options, scratch)
     };
-    match (logical, components) {
+    match (coding.logical, components) {
         (Logical::None, _) => words(true, bytemuck::cast_slice_mut(out), scratch),
         (Logical::Delta | Logical::ComponentwiseDelta, _) | (Logical::ComponentwiseDelta2, 2) => {
             let out = bytemuck::cast_slice_mut(out);
             words(false, out, scratch)?;
-            match logical {
+            match coding.logical {
                 Logical::Delta => options.kernels.zigzag_deltas_u32(out, 1),
                 Logical::ComponentwiseDelta => options.kernels.zigzag_deltas_u32(out, stride),
                 _ => options.kernels.zigzag_deltas2_u32(out, stride),
