@@ -5,14 +5,26 @@
 //! has the plain encoder, too.
 
 pub mod alp;
+pub mod bit_packing;
+pub mod boolean;
+pub mod delta;
+pub mod fastpfor;
 pub mod float_dictionary;
 pub mod front_coding;
 pub mod fsst;
+pub mod integers;
 pub mod morton;
+pub mod plain;
 pub mod rans;
+pub mod rle;
 pub mod strings;
+pub mod varint;
+mod word;
+pub mod vertices;
 
 use bytemuck::Pod;
+
+pub use word::Word;
 
 use super::MltFault;
 use crate::buffer::grow;
@@ -22,10 +34,13 @@ use crate::kernels::Kernels;
 /// Scratch memory of decoders, which keep it in use: hand the same to all streams of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// Words of a stream before they become values; exceptions.
+    /// Words of a stream before they become values.
     pub(crate) words: Vec<u32>,
     pub(crate) long_words: Vec<u64>,
-    /// Runs: lengths, and values of either width.
+    /// Exceptions of FastPFOR, of either width.
+    pub(crate) exceptions: Vec<u32>,
+    pub(crate) long_exceptions: Vec<u64>,
+    /// Lengths of runs.
     pub(crate) runs: Vec<u32>,
     /// Morton codes; symbols of rANS.
     pub(crate) vertices: Vec<u32>,
@@ -86,4 +101,12 @@ pub(crate) fn exactly<T: bytemuck::Zeroable + Copy>(values: &mut Vec<T>, len: us
     grow(values, len)?;
     values.truncate(len);
     Ok(())
+}
+
+/// Room for `n` values in scratch memory, which keeps what it has; what is in them is unspecified.
+pub(crate) fn room<T: bytemuck::Zeroable + Copy>(scratch: &mut Vec<T>, n: usize) -> &mut [T] {
+    if scratch.len() < n {
+        scratch.resize(n, T::zeroed());
+    }
+    &mut scratch[..n]
 }
