@@ -11,6 +11,8 @@ mod options;
 mod outline;
 mod stream;
 mod tile;
+mod v1;
+mod v2;
 mod walk;
 
 pub use crate::input::Input;

@@ -21,8 +21,21 @@ pub struct Outline {
     pub(crate) columns: Vec<ColumnOutline>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) streams: Vec<Stream>,
-    /// Name spans, sorted while repeated names are looked for.
+    /// Prefix and rest of the names that are looked through for repeated ones: a stack, of which structs take the top.
     pub(crate) names: Vec<(Span, Span)>,
+}
+
+impl Outline {
+    /// Bytes that its parts take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let Outline { frames, layers, columns, nodes, streams, names } = self;
+        (size_of_val(&frames[..])
+            + size_of_val(&layers[..])
+            + size_of_val(&columns[..])
+            + size_of_val(&nodes[..])
+            + size_of_val(&streams[..])
+            + size_of_val(&names[..])) as u64
+    }
 }
 
 /// A frame: a layer, or something of a tag that is not known.
