@@ -8,3 +8,4 @@ pub(crate) mod planes;
 pub(crate) mod runs;
 pub(crate) mod scan;
 pub(crate) mod strings;
+pub(crate) mod varint;

@@ -6,3 +6,4 @@ pub(crate) mod gather;
 pub(crate) mod planes;
 pub(crate) mod scan;
 pub(crate) mod strings;
+pub(crate) mod varint;
