@@ -315,30 +315,31 @@ pub(crate) fn by_ends<const FLIP: u8, const BITS: u32, T: Copy + Default>(
     cut: impl Fn(u64) -> T,
 ) -> VarintsSeen {
     let mut seen = VarintsSeen::default();
+    let (mut copy, mut values) = ([0; VARINTS], [T::default(); VARINTS]);
     loop {
-        while let (Some(bytes), Some(room)) = (src[seen.bytes..].first_chunk(), out[seen.values..].first_chunk_mut()) {
-            let (values, bytes) = block(bytes, ends(bytes), room);
-            if values == 0 {
-                break;
-            }
-            (seen.values, seen.bytes) = (seen.values + values, seen.bytes + bytes);
-        }
         let (rest, room) = (&src[seen.bytes..], &mut out[seen.values..]);
-        if rest.len().min(room.len()) < VARINTS {
-            let (mut copy, mut values) = ([0; VARINTS], [T::default(); VARINTS]);
-            let here = rest.len().min(ENDS);
-            copy[..here].copy_from_slice(&rest[..here]);
-            let ends = first_bits(ends(&copy) & ones(u32::try_from(here).unwrap_or(64)), room.len());
-            let (done, bytes) = block(&copy, ends, &mut values);
-            if done > 0 {
-                room[..done].copy_from_slice(&values[..done]);
-                (seen.values, seen.bytes) = (seen.values + done, seen.bytes + bytes);
-                continue;
+        let here = rest.len().min(ENDS);
+        let left = room.len();
+        let (bytes, to) = match (rest.first_chunk(), room.first_chunk_mut()) {
+            (Some(bytes), Some(to)) => (bytes, to),
+            _ => {
+                copy[..here].copy_from_slice(&rest[..here]);
+                (&copy, &mut values)
             }
+        };
+        let ends = first_bits(ends(bytes) & ones(u32::try_from(here).unwrap_or(64)), left);
+        let (done, bytes) = block(bytes, ends, to);
+        (seen.values, seen.bytes) = (seen.values + done, seen.bytes + bytes);
+        if rest.len().min(left) < VARINTS {
+            out[seen.values - done..seen.values].copy_from_slice(&values[..done]);
         }
-        let (Some(room), Some((value, length))) = (room.first_mut(), one::<FLIP, BITS>(rest)) else { break };
-        *room = cut(value);
-        (seen.values, seen.bytes) = (seen.values + 1, seen.bytes + length);
+        if done == 0 {
+            let (Some(room), Some((value, length))) = (out.get_mut(seen.values), one::<FLIP, BITS>(rest)) else {
+                break;
+            };
+            *room = cut(value);
+            (seen.values, seen.bytes) = (seen.values + 1, seen.bytes + length);
+        }
     }
     seen
 }

@@ -325,6 +325,19 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         varints_u64: x86::avx2::varint::varints_u64,
         vbytes_u32: x86::avx2::varint::vbytes_u32,
         vbytes_u64: x86::avx2::varint::vbytes_u64,
+        zigzag_u32: x86::avx2::zigzag::zigzag_u32,
+        zigzag_u64: x86::avx2::zigzag::zigzag_u64,
+        zigzag_deltas_u32: x86::avx2::zigzag::zigzag_deltas_u32,
+        zigzag_deltas_u64: x86::avx2::zigzag::zigzag_deltas_u64,
+        zigzag_deltas2_u32: x86::avx2::zigzag::zigzag_deltas2_u32,
+        zigzag_deltas2_u64: x86::avx2::zigzag::zigzag_deltas2_u64,
+        morton: x86::avx2::morton::morton,
+        alp_f64: x86::avx2::alp::alp_f64,
+        alp_f32: x86::avx2::alp::alp_f32,
+        swap_words: x86::avx2::swap::swap_words,
+        spread_u32: x86::avx2::spread::spread_u32,
+        spread_u64: x86::avx2::spread::spread_u64,
+        spread_bits: x86::avx2::spread::spread_bits,
         ..SCALAR
     };
     &ROW
@@ -376,6 +389,19 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         varints_u64: x86::avx512::varint::varints_u64,
         vbytes_u32: x86::avx512::varint::vbytes_u32,
         vbytes_u64: x86::avx512::varint::vbytes_u64,
+        zigzag_u32: x86::avx512::zigzag::zigzag_u32,
+        zigzag_u64: x86::avx512::zigzag::zigzag_u64,
+        zigzag_deltas_u32: x86::avx512::zigzag::zigzag_deltas_u32,
+        zigzag_deltas_u64: x86::avx512::zigzag::zigzag_deltas_u64,
+        zigzag_deltas2_u32: x86::avx512::zigzag::zigzag_deltas2_u32,
+        zigzag_deltas2_u64: x86::avx512::zigzag::zigzag_deltas2_u64,
+        morton: x86::avx512::morton::morton,
+        alp_f64: x86::avx512::alp::alp_f64,
+        alp_f32: x86::avx512::alp::alp_f32,
+        swap_words: x86::avx512::swap::swap_words,
+        spread_u32: x86::avx512::spread::spread_u32,
+        spread_u64: x86::avx512::spread::spread_u64,
+        spread_bits: x86::avx512::spread::spread_bits,
         ..SCALAR
     };
     &ROW

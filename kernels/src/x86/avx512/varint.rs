@@ -12,21 +12,21 @@ use crate::scalar::varint::{LAST_MARKED, all, low};
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn varints_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
-    by_ends::<0, 32, _>(src, out, |block| !tops(block), |block, ends, out| block_u32(block, ends, out), low)
+    by_ends::<0, 32, _>(src, out, |block| !tops(block), |block, ends, out| block_u32::<0>(block, ends, out), low)
 }
 
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn varints_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
-    by_ends::<0, 64, _>(src, out, |block| !tops(block), |block, ends, out| block_u64(block, ends, out), all)
+    by_ends::<0, 64, _>(src, out, |block| !tops(block), |block, ends, out| block_u64::<0>(block, ends, out), all)
 }
 
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn vbytes_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
-    let block = |block: &_, ends, out: &mut _| block_u32(block, ends, out);
+    let block = |block: &_, ends, out: &mut _| block_u32::<1>(block, ends, out);
     by_ends::<LAST_MARKED, 32, _>(src, out, |block| tops(block), block, low)
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn vbytes_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 pub(crate) fn vbytes_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
-    let block = |block: &_, ends, out: &mut _| block_u64(block, ends, out);
+    let block = |block: &_, ends, out: &mut _| block_u64::<1>(block, ends, out);
     by_ends::<LAST_MARKED, 64, _>(src, out, |block| tops(block), block, all)
 }
 
@@ -85,11 +85,12 @@ fn fours(bytes: __m512i) -> __m512i {
     _mm512_madd_epi16(pairs, _mm512_set1_epi32(1 | 1 << (16 + 14)))
 }
 
+/// One copy for each caller, into which it is inlined: called, it was half as quick again.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn block_u32(block: &[u8; VARINTS], ends: u64, out: &mut [u32; VARINTS]) -> (usize, usize) {
+fn block_u32<const CALLER: u8>(block: &[u8; VARINTS], ends: u64, out: &mut [u32; VARINTS]) -> (usize, usize) {
     if ends == u64::MAX {
         return by_bytes(block, out, low);
     }
@@ -134,7 +135,7 @@ fn block_u32(block: &[u8; VARINTS], ends: u64, out: &mut [u32; VARINTS]) -> (usi
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn block_u64(block: &[u8; VARINTS], ends: u64, out: &mut [u64; VARINTS]) -> (usize, usize) {
+fn block_u64<const CALLER: u8>(block: &[u8; VARINTS], ends: u64, out: &mut [u64; VARINTS]) -> (usize, usize) {
     if ends == u64::MAX {
         return by_bytes(block, out, all);
     }
