@@ -399,9 +399,9 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         alp_f64: x86::avx512::alp::alp_f64,
         alp_f32: x86::avx512::alp::alp_f32,
         swap_words: x86::avx512::swap::swap_words,
-        spread_u32: x86::avx512::spread::spread_u32,
-        spread_u64: x86::avx512::spread::spread_u64,
-        spread_bits: x86::avx512::spread::spread_bits,
+        spread_u32: x86::avx2::spread::spread_u32,
+        spread_u64: x86::avx2::spread::spread_u64,
+        spread_bits: x86::avx2::spread::spread_bits,
         ..SCALAR
     };
     &ROW

@@ -7,7 +7,6 @@ pub(crate) mod gather;
 pub(crate) mod morton;
 pub(crate) mod planes;
 pub(crate) mod scan;
-pub(crate) mod spread;
 pub(crate) mod strings;
 pub(crate) mod swap;
 pub(crate) mod varint;

@@ -16,8 +16,9 @@ pub(crate) fn morton(words: &[u32], bits: u32, shift: u32, out: &mut [i32]) {
     let mut code = _mm512_setzero_si512();
     let ((blocks, rest), (out_blocks, out_rest)) = (words.as_chunks::<16>(), out.as_chunks_mut::<32>());
     for (out, block) in out_blocks.iter_mut().zip(blocks) {
-        let codes = _mm512_add_epi32(scan32(must_cast(*block)), code);
-        code = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), codes);
+        let sums = scan32(must_cast(*block));
+        let codes = _mm512_add_epi32(sums, code);
+        code = _mm512_add_epi32(code, _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums));
         let [x, y] = axes(codes).map(|axis| _mm512_sub_epi32(_mm512_and_si512(axis, ones), shifts));
         let halves = ZIP_32.map(|pairs| _mm512_permutex2var_epi32(x, must_cast(pairs), y));
         *out = must_cast(halves);

@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
+use super::delta::{self, scan64};
 use crate::scalar;
 
 /// The plain loop, compiled for this level.
@@ -29,7 +30,7 @@ pub(crate) fn zigzag_deltas_u32(words: &mut [u32], stride: usize) {
     match stride {
         1 => sums32::<1, 1>(words),
         2 => sums32::<2, 1>(words),
-        _ => sums32::<3, 1>(words),
+        _ => scalar::zigzag::sums(words, &mut [[0; 3]; 1]),
     }
 }
 
@@ -40,7 +41,7 @@ pub(crate) fn zigzag_deltas2_u32(words: &mut [u32], stride: usize) {
     match stride {
         1 => sums32::<1, 2>(words),
         2 => sums32::<2, 2>(words),
-        _ => sums32::<3, 2>(words),
+        _ => scalar::zigzag::sums(words, &mut [[0; 3]; 2]),
     }
 }
 
@@ -59,13 +60,9 @@ pub(crate) fn zigzag_deltas2_u64(words: &mut [u64]) {
 }
 
 /// The last of each component, by strides, at the places of that component in the next block.
-const LASTS: [[u32; 16]; 3] = [
-    [15; 16],
-    [14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15],
-    [13, 14, 15, 13, 14, 15, 13, 14, 15, 13, 14, 15, 13, 14, 15, 13],
-];
+const LASTS: [[u32; 16]; 2] = [[15; 16], [14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15]];
 
-/// `ORDER` running sums of each of `STRIDE` components.
+/// `ORDER` running sums of each of `STRIDE` components, 1 or 2.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
@@ -79,8 +76,10 @@ fn sums32<const STRIDE: usize, const ORDER: usize>(words: &mut [u32]) {
         let signs = _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_and_si512(codes, _mm512_set1_epi32(1)));
         let mut sums = _mm512_xor_si512(_mm512_srli_epi32::<1>(codes), signs);
         for last in &mut lasts {
-            sums = _mm512_add_epi32(scan32::<STRIDE>(sums), *last);
-            *last = _mm512_permutexvar_epi32(places, sums);
+            let own = scan32::<STRIDE>(sums);
+            sums = _mm512_add_epi32(own, *last);
+            // The next block waits for this addition alone.
+            *last = _mm512_add_epi32(*last, _mm512_permutexvar_epi32(places, own));
         }
         *block = must_cast(sums);
     }
@@ -88,32 +87,19 @@ fn sums32<const STRIDE: usize, const ORDER: usize>(words: &mut [u32]) {
     scalar::zigzag::sums(rest, &mut lasts.map(|last| *last.first_chunk::<STRIDE>().unwrap_or(&[0; STRIDE])));
 }
 
-/// Running sums of each of `STRIDE` components.
+/// Running sums of each of `STRIDE` components, 1 or 2.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
 fn scan32<const STRIDE: usize>(x: __m512i) -> __m512i {
-    let zero = _mm512_setzero_si512();
-    let mut x = x;
-    match STRIDE {
-        1 => {
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<15>(x, zero));
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<14>(x, zero));
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<12>(x, zero));
-            _mm512_add_epi32(x, _mm512_alignr_epi32::<8>(x, zero))
-        }
-        2 => {
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<14>(x, zero));
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<12>(x, zero));
-            _mm512_add_epi32(x, _mm512_alignr_epi32::<8>(x, zero))
-        }
-        _ => {
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<13>(x, zero));
-            x = _mm512_add_epi32(x, _mm512_alignr_epi32::<10>(x, zero));
-            _mm512_add_epi32(x, _mm512_alignr_epi32::<4>(x, zero))
-        }
+    if STRIDE == 1 {
+        return delta::scan32(x);
     }
+    let zero = _mm512_setzero_si512();
+    let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<14>(x, zero));
+    let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<12>(x, zero));
+    _mm512_add_epi32(x, _mm512_alignr_epi32::<8>(x, zero))
 }
 
 /// `ORDER` running sums.
@@ -122,19 +108,16 @@ fn scan32<const STRIDE: usize>(x: __m512i) -> __m512i {
 )]
 #[inline]
 fn sums64<const ORDER: usize>(words: &mut [u64]) {
-    let zero = _mm512_setzero_si512();
-    let mut lasts = [zero; ORDER];
+    let mut lasts = [_mm512_setzero_si512(); ORDER];
     let (blocks, rest) = words.as_chunks_mut::<8>();
     for block in blocks {
         let codes = must_cast(*block);
-        let signs = _mm512_sub_epi64(zero, _mm512_and_si512(codes, _mm512_set1_epi64(1)));
+        let signs = _mm512_sub_epi64(_mm512_setzero_si512(), _mm512_and_si512(codes, _mm512_set1_epi64(1)));
         let mut sums = _mm512_xor_si512(_mm512_srli_epi64::<1>(codes), signs);
         for last in &mut lasts {
-            sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<7>(sums, zero));
-            sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<6>(sums, zero));
-            sums = _mm512_add_epi64(sums, _mm512_alignr_epi64::<4>(sums, zero));
-            sums = _mm512_add_epi64(sums, *last);
-            *last = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), sums);
+            let own = scan64(sums);
+            sums = _mm512_add_epi64(own, *last);
+            *last = _mm512_add_epi64(*last, _mm512_permutexvar_epi64(_mm512_set1_epi64(7), own));
         }
         *block = must_cast(sums);
     }
