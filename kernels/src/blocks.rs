@@ -1,9 +1,9 @@
 //! The frames of hand kernels: what is the same on every level, with the instructions of one put in.
 
-use crate::VarintsSeen;
 use crate::scalar::bits::ones;
 use crate::scalar::strings::{copy, fits};
 use crate::scalar::varint::one;
+use crate::{VarintsSeen, scalar};
 
 /// Gaps to indices in blocks of `W` values; `S` holds a kernel's registers.
 ///
@@ -314,6 +314,10 @@ pub(crate) fn by_ends<const FLIP: u8, const BITS: u32, T: Copy + Default>(
     block: impl Fn(&[u8; VARINTS], u64, &mut [T; VARINTS]) -> (usize, usize),
     cut: impl Fn(u64) -> T,
 ) -> VarintsSeen {
+    // To clear the copies takes as long as these few values.
+    if src.len() < 12 {
+        return scalar::varint::values::<FLIP, BITS, T>(src, out, cut);
+    }
     let mut seen = VarintsSeen::default();
     let (mut copy, mut values) = ([0; VARINTS], [T::default(); VARINTS]);
     loop {

@@ -330,7 +330,6 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         zigzag_deltas_u32: x86::avx2::zigzag::zigzag_deltas_u32,
         zigzag_deltas_u64: x86::avx2::zigzag::zigzag_deltas_u64,
         zigzag_deltas2_u32: x86::avx2::zigzag::zigzag_deltas2_u32,
-        zigzag_deltas2_u64: x86::avx2::zigzag::zigzag_deltas2_u64,
         morton: x86::avx2::morton::morton,
         alp_f64: x86::avx2::alp::alp_f64,
         alp_f32: x86::avx2::alp::alp_f32,

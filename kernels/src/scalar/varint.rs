@@ -45,7 +45,11 @@ pub(crate) fn all(value: u64) -> u64 {
 
 /// Most values are of few bytes: eight of one byte at once, others out of a word each.
 #[inline(always)]
-fn values<const FLIP: u8, const BITS: u32, T>(src: &[u8], out: &mut [T], cut: impl Fn(u64) -> T) -> VarintsSeen {
+pub(crate) fn values<const FLIP: u8, const BITS: u32, T>(
+    src: &[u8],
+    out: &mut [T],
+    cut: impl Fn(u64) -> T,
+) -> VarintsSeen {
     let mut seen = VarintsSeen::default();
     while seen.values < out.len() {
         while let (Some(bytes), Some(room)) = (first(&src[seen.bytes..]), out.get_mut(seen.values..)) {
@@ -90,7 +94,7 @@ pub(crate) fn compact(word: u64) -> u64 {
 }
 
 /// The first value and its length, byte by byte.
-#[inline]
+#[inline(always)]
 pub(crate) fn one<const FLIP: u8, const BITS: u32>(src: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;
     for (i, &byte) in src.iter().take(BITS.div_ceil(7) as usize).enumerate() {

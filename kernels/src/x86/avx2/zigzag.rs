@@ -52,12 +52,6 @@ pub(crate) fn zigzag_deltas_u64(words: &mut [u64]) {
     scalar::zigzag::sums(rest, &mut [[last]]);
 }
 
-/// The plain loop, compiled for this level.
-#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
-pub(crate) fn zigzag_deltas2_u64(words: &mut [u64]) {
-    scalar::zigzag::zigzag_deltas2_u64(words);
-}
-
 /// The last of each component, by strides, at the places of that component in the next block.
 const LASTS: [[u32; 8]; 2] = [[7; 8], [6, 7, 6, 7, 6, 7, 6, 7]];
 
