@@ -30,7 +30,7 @@ pub(crate) fn zigzag_deltas_u32(words: &mut [u32], stride: usize) {
     match stride {
         1 => sums32::<1, 1>(words),
         2 => sums32::<2, 1>(words),
-        _ => scalar::zigzag::sums(words, &mut [[0; 3]; 1]),
+        _ => sums32::<3, 1>(words),
     }
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn zigzag_deltas2_u32(words: &mut [u32], stride: usize) {
     match stride {
         1 => sums32::<1, 2>(words),
         2 => sums32::<2, 2>(words),
-        _ => scalar::zigzag::sums(words, &mut [[0; 3]; 2]),
+        _ => sums32::<3, 2>(words),
     }
 }
 
@@ -60,9 +60,13 @@ pub(crate) fn zigzag_deltas2_u64(words: &mut [u64]) {
 }
 
 /// The last of each component, by strides, at the places of that component in the next block.
-const LASTS: [[u32; 16]; 2] = [[15; 16], [14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15]];
+const LASTS: [[u32; 16]; 3] = [
+    [15; 16],
+    [14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15, 14, 15],
+    [13, 14, 15, 13, 14, 15, 13, 14, 15, 13, 14, 15, 13, 14, 15, 13],
+];
 
-/// `ORDER` running sums of each of `STRIDE` components, 1 or 2.
+/// `ORDER` running sums of each of `STRIDE` components.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
@@ -78,8 +82,11 @@ fn sums32<const STRIDE: usize, const ORDER: usize>(words: &mut [u32]) {
         for last in &mut lasts {
             let own = scan32::<STRIDE>(sums);
             sums = _mm512_add_epi32(own, *last);
-            // The next block waits for this addition alone.
-            *last = _mm512_add_epi32(*last, _mm512_permutexvar_epi32(places, own));
+            // Where a component has the same places in all blocks, the next one waits for an addition alone.
+            *last = match STRIDE {
+                3 => _mm512_permutexvar_epi32(places, sums),
+                _ => _mm512_add_epi32(*last, _mm512_permutexvar_epi32(places, own)),
+            };
         }
         *block = must_cast(sums);
     }
@@ -87,19 +94,26 @@ fn sums32<const STRIDE: usize, const ORDER: usize>(words: &mut [u32]) {
     scalar::zigzag::sums(rest, &mut lasts.map(|last| *last.first_chunk::<STRIDE>().unwrap_or(&[0; STRIDE])));
 }
 
-/// Running sums of each of `STRIDE` components, 1 or 2.
+/// Running sums of each of `STRIDE` components.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
 fn scan32<const STRIDE: usize>(x: __m512i) -> __m512i {
-    if STRIDE == 1 {
-        return delta::scan32(x);
-    }
     let zero = _mm512_setzero_si512();
-    let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<14>(x, zero));
-    let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<12>(x, zero));
-    _mm512_add_epi32(x, _mm512_alignr_epi32::<8>(x, zero))
+    match STRIDE {
+        1 => delta::scan32(x),
+        2 => {
+            let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<14>(x, zero));
+            let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<12>(x, zero));
+            _mm512_add_epi32(x, _mm512_alignr_epi32::<8>(x, zero))
+        }
+        _ => {
+            let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<13>(x, zero));
+            let x = _mm512_add_epi32(x, _mm512_alignr_epi32::<10>(x, zero));
+            _mm512_add_epi32(x, _mm512_alignr_epi32::<4>(x, zero))
+        }
+    }
 }
 
 /// `ORDER` running sums.
