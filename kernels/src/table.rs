@@ -265,6 +265,15 @@ fn neon(_: level::aarch64::Neon) -> &'static Ops {
         deltas_u32: aarch64::neon::delta::deltas_u32,
         deltas_u64: aarch64::neon::delta::deltas_u64,
         prefixed: aarch64::neon::strings::prefixed,
+        // 11 instructions for the values in eight bytes, against 20 for each that is longer than one.
+        varints_u32: aarch64::neon::varint::varints_u32,
+        varints_u64: aarch64::neon::varint::varints_u64,
+        vbytes_u32: aarch64::neon::varint::vbytes_u32,
+        vbytes_u64: aarch64::neon::varint::vbytes_u64,
+        // 13 for four words, of two components 11, against 5 or 6 for each. Of three components the plain loop.
+        zigzag_deltas_u32: aarch64::neon::zigzag::zigzag_deltas_u32,
+        // 15 for eight values, against 5 for each.
+        spread_u32: aarch64::neon::spread::spread_u32,
         ..SCALAR
     };
     &ROW
