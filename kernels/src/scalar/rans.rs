@@ -42,7 +42,6 @@ const BLOCK: usize = 64;
 
 /// Pairs of symbols. Two vertices at a time, whose lanes wait for nothing of each other's.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
 pub fn rans_symbols(
     slots: &[u32],
     tables: &[RansTable; 14],
@@ -54,25 +53,21 @@ pub fn rans_symbols(
 ) -> RansSeen {
     let lane = |i: usize| Lane { state: states[i], next: 0, words: lanes[i].as_chunks().0 };
     let [mut x0, mut y0, mut x1, mut y1] = [lane(0), lane(1), lane(2), lane(3)];
-    let vertex = |x: &mut Lane<'_>, y: &mut Lane<'_>, start: usize| {
-        let dx = x.symbol(slots, tables[start & 1])?;
-        let length = (dx + 1) >> (depth + 1);
-        let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + (start & 1)])?;
-        Some([dx as u16, dy as u16])
-    };
+    let job = (slots, tables, depth);
     let mut vertices = 0;
     // Blocks as a whole: what each vertex would have to keep, for the case that it fails, would cost this loop its
     // registers.
     for (block, &starts) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(starts.as_chunks().0) {
         let before = [x0, y0, x1, y1];
-        let mut starts = u64::from_le_bytes(starts) as usize;
+        let mut starts = u64::from_le_bytes(starts);
         let mut done = 0;
-        for pair in block.as_chunks_mut::<2>().0 {
-            let (Some(first), Some(second)) = (vertex(&mut x0, &mut y0, starts), vertex(&mut x1, &mut y1, starts >> 1))
-            else {
+        for [first, second] in block.as_chunks_mut::<2>().0 {
+            if vertex(job, &mut x0, &mut y0, starts & 1 == 1, first).is_none() {
                 break;
-            };
-            *pair = [first, second];
+            }
+            if vertex(job, &mut x1, &mut y1, starts & 2 == 2, second).is_none() {
+                break;
+            }
             starts >>= 2;
             done += 2;
         }
@@ -85,15 +80,33 @@ pub fn rans_symbols(
     for (out, i) in out[vertices..].iter_mut().zip(vertices..) {
         let (x, y) = if i % 2 == 0 { (&mut x0, &mut y0) } else { (&mut x1, &mut y1) };
         let before = *x;
-        let Some(symbols) = vertex(x, y, usize::from(starts[i / 8] >> (i % 8))) else {
+        if vertex(job, x, y, starts[i / 8] >> (i % 8) & 1 == 1, out).is_none() {
             *x = before;
             break;
-        };
-        *out = symbols;
+        }
         vertices += 1;
     }
     let lanes = [x0, y0, x1, y1];
     RansSeen { vertices, words: lanes.map(|lane| lane.next), states: lanes.map(|lane| lane.state) }
+}
+
+/// The symbols of a vertex, whose lanes are `x` and `y`.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
+fn vertex(
+    (slots, tables, depth): (&[u32], &[RansTable; 14], u32),
+    x: &mut Lane<'_>,
+    y: &mut Lane<'_>,
+    start: bool,
+    out: &mut [u16; 2],
+) -> Option<()> {
+    let start = usize::from(start);
+    let dx = x.symbol(slots, tables[start])?;
+    out[0] = dx as u16;
+    let length = (dx + 1) >> (depth + 1);
+    let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + start])?;
+    out[1] = dy as u16;
+    Some(())
 }
 
 /// What a symbol says of a difference: the least magnitude, how many raw bits are added to it, as many ones, and all ones
