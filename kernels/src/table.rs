@@ -953,7 +953,7 @@ impl Kernels {
     /// `symbols[c]`, lowest first; 255 for the byte that follows it. Stops before a code that is not below `count`, an
     /// escape without its byte, or where `out` has no room. What is in `out` behind the bytes written is unspecified.
     ///
-    /// Eight codes are expanded at once where 64 bytes of room are left.
+    /// Eight codes are expanded at once where 72 bytes of room are left.
     ///
     /// # Panics
     /// If `count` is above 255.
