@@ -423,3 +423,21 @@ pub(crate) static PLACES: [[u8; 32]; 256] = {
     }
     places
 };
+
+/// For each bit of a byte the number of those set before it; -1 where it is not set itself.
+pub(crate) static SET_BEFORE: [[i8; 8]; 256] = {
+    let mut places = [[-1; 8]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut bit, mut next) = (0, 0);
+        while bit < 8 {
+            if bits >> bit & 1 == 1 {
+                places[bits][bit] = next;
+                next += 1;
+            }
+            bit += 1;
+        }
+        bits += 1;
+    }
+    places
+};

@@ -5,14 +5,6 @@ use crate::{RansSeen, RansTable};
 /// A state below this takes in a word.
 const LEAST: u32 = 1 << 16;
 
-/// A table, with the bits of a state that are a slot's number.
-#[derive(Clone, Copy)]
-struct Table {
-    start: u32,
-    mask: u32,
-    precision: u32,
-}
-
 /// One lane.
 #[derive(Clone, Copy)]
 struct Lane<'a> {
@@ -24,12 +16,13 @@ struct Lane<'a> {
 impl Lane<'_> {
     /// The next symbol; `None` where there is no table or no word.
     #[inline(always)]
-    fn symbol(&mut self, slots: &[u32], table: Table) -> Option<u32> {
+    fn symbol(&mut self, slots: &[u32], table: RansTable) -> Option<u32> {
         let x = self.state;
+        let number = x & 1u32.wrapping_shl(table.precision).wrapping_sub(1);
         // Both lie below 2^32, so that their sum does not wrap.
-        let &slot = slots.get(table.start as usize + (x & table.mask) as usize)?;
+        let &slot = slots.get(table.start as usize + number as usize)?;
         let (symbol, nth, count) = (slot & 511, slot >> 9 & 2047, slot >> 20);
-        let x = count.wrapping_mul(x >> (table.precision & 31)).wrapping_add(nth);
+        let x = count.wrapping_mul(x.wrapping_shr(table.precision)).wrapping_add(nth);
         let refill = x < LEAST;
         self.state = match self.words.get(self.next) {
             Some(&word) => {
@@ -44,9 +37,11 @@ impl Lane<'_> {
     }
 }
 
+/// Vertices whose lanes are put back together where one fails: as many as a word of `starts` has bits.
+const BLOCK: usize = 64;
+
 /// Pairs of symbols. Two vertices at a time, whose lanes wait for nothing of each other's.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
 pub fn rans_symbols(
     slots: &[u32],
     tables: &[RansTable; 14],
@@ -56,43 +51,62 @@ pub fn rans_symbols(
     starts: &[u8],
     out: &mut [[u16; 2]],
 ) -> RansSeen {
-    let tables = tables.map(|RansTable { start, precision }| {
-        let mask = 1u32.wrapping_shl(precision).wrapping_sub(1);
-        Table { start, mask, precision }
-    });
     let lane = |i: usize| Lane { state: states[i], next: 0, words: lanes[i].as_chunks().0 };
     let [mut x0, mut y0, mut x1, mut y1] = [lane(0), lane(1), lane(2), lane(3)];
-    let vertex = |x: &mut Lane<'_>, y: &mut Lane<'_>, start: usize| {
-        let dx = x.symbol(slots, tables[start])?;
-        let length = (dx + 1) >> (depth + 1);
-        let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + start])?;
-        Some([dx as u16, dy as u16])
-    };
+    let job = (slots, tables, depth);
     let mut vertices = 0;
-    'all: for (pairs, &starts) in out.chunks_mut(8).zip(starts) {
-        let mut starts = usize::from(starts);
-        for pair in pairs.chunks_mut(2) {
-            let before = x0;
-            let Some(symbols) = vertex(&mut x0, &mut y0, starts & 1) else {
-                x0 = before;
-                break 'all;
-            };
-            pair[0] = symbols;
-            vertices += 1;
-            if let [_, pair] = pair {
-                let before = x1;
-                let Some(symbols) = vertex(&mut x1, &mut y1, starts >> 1 & 1) else {
-                    x1 = before;
-                    break 'all;
-                };
-                *pair = symbols;
-                vertices += 1;
+    // Blocks as a whole: what each vertex would have to keep, for the case that it fails, would cost this loop its
+    // registers.
+    for (block, &starts) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(starts.as_chunks().0) {
+        let before = [x0, y0, x1, y1];
+        let mut starts = u64::from_le_bytes(starts);
+        let mut done = 0;
+        for [first, second] in block.as_chunks_mut::<2>().0 {
+            if vertex(job, &mut x0, &mut y0, starts & 1 == 1, first).is_none() {
+                break;
+            }
+            if vertex(job, &mut x1, &mut y1, starts & 2 == 2, second).is_none() {
+                break;
             }
             starts >>= 2;
+            done += 2;
         }
+        if done < BLOCK {
+            [x0, y0, x1, y1] = before;
+            break;
+        }
+        vertices += BLOCK;
+    }
+    for (out, i) in out[vertices..].iter_mut().zip(vertices..) {
+        let (x, y) = if i % 2 == 0 { (&mut x0, &mut y0) } else { (&mut x1, &mut y1) };
+        let before = *x;
+        if vertex(job, x, y, starts[i / 8] >> (i % 8) & 1 == 1, out).is_none() {
+            *x = before;
+            break;
+        }
+        vertices += 1;
     }
     let lanes = [x0, y0, x1, y1];
     RansSeen { vertices, words: lanes.map(|lane| lane.next), states: lanes.map(|lane| lane.state) }
+}
+
+/// The symbols of a vertex, whose lanes are `x` and `y`.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
+fn vertex(
+    (slots, tables, depth): (&[u32], &[RansTable; 14], u32),
+    x: &mut Lane<'_>,
+    y: &mut Lane<'_>,
+    start: bool,
+    out: &mut [u16; 2],
+) -> Option<()> {
+    let start = usize::from(start);
+    let dx = x.symbol(slots, tables[start])?;
+    out[0] = dx as u16;
+    let length = (dx + 1) >> (depth + 1);
+    let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + start])?;
+    out[1] = dy as u16;
+    Some(())
 }
 
 /// What a symbol says of a difference: the least magnitude, how many raw bits are added to it, as many ones, and all ones

@@ -4,6 +4,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
+use crate::blocks::SET_BEFORE;
 use crate::scalar;
 use crate::scalar::spread::{bits_from, by_words};
 
@@ -12,7 +13,7 @@ pub(crate) fn spread_u32(values: &[u32], present: &[u8], out: &mut [u32]) -> usi
     let (mut taken, mut done) = (0, 0);
     for (out, &bits) in out.as_chunks_mut::<8>().0.iter_mut().zip(present) {
         let Some(block) = values.get(taken..).and_then(<[u32]>::first_chunk::<8>) else { break };
-        *out = must_cast(spread(must_cast(*block), EIGHT[usize::from(bits)]));
+        *out = must_cast(spread(must_cast(*block), SET_BEFORE[usize::from(bits)]));
         (taken, done) = (taken + bits.count_ones() as usize, done + 8);
     }
     taken + scalar::spread::spread_u32(values.get(taken..).unwrap_or(&[]), &present[done / 8..], &mut out[done..])
@@ -40,32 +41,14 @@ fn spread(words: __m256i, places: [i8; 8]) -> __m256i {
     _mm256_andnot_si256(_mm256_srai_epi32::<31>(places), _mm256_permutevar8x32_epi32(words, places))
 }
 
-/// For each bit of a byte the number of those set before it; -1 where it is not set itself.
-static EIGHT: [[i8; 8]; 256] = {
-    let mut places = [[-1; 8]; 256];
-    let mut bits = 0;
-    while bits < 256 {
-        let (mut bit, mut next) = (0, 0);
-        while bit < 8 {
-            if bits >> bit & 1 == 1 {
-                places[bits][bit] = next;
-                next += 1;
-            }
-            bit += 1;
-        }
-        bits += 1;
-    }
-    places
-};
-
-/// The same of four bits, each that of two words.
+/// [`SET_BEFORE`] of four bits, each that of two words.
 static FOUR: [[i8; 8]; 16] = {
     let mut places = [[-1; 8]; 16];
     let mut bits = 0;
     while bits < 16 {
         let mut word = 0;
         while word < 8 {
-            let value = EIGHT[bits][word / 2];
+            let value = SET_BEFORE[bits][word / 2];
             if value >= 0 {
                 places[bits][word] = 2 * value + [0, 1][word % 2];
             }
