@@ -399,7 +399,7 @@ impl Coding {
                 words.push(state as u16);
                 state >>= 16;
             }
-            state = (state / frequency << table.precision) + state % frequency + below;
+            state = ((state / frequency) << table.precision) + state % frequency + below;
         }
         let words = words.into_iter().rev().flat_map(u16::to_le_bytes);
         state.to_le_bytes().into_iter().chain(words).collect()

@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn limits() {
         let options = Options::with_kernels(Kernels::auto()).limits(Limits::default().with_output_bytes(3));
-        let mut decode = |bytes: &[u8]| {
+        let decode = |bytes: &[u8]| {
             let (blob, mut scratch) = (Blob::Plain(Input::new(bytes)), Scratch::new());
             decode(&[bytes.len() as u32], blob, false, &mut Vec::new(), &mut String::new(), &options, &mut scratch)
         };
