@@ -45,3 +45,57 @@ pub fn encode<W: Word>(words: &[W], out: &mut Vec<u8>) {
     out.push(width.to_le_bytes()[0]);
     crate::output::pack(words.iter().map(|word| word.widen()), width, out);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, everywhere, told};
+    use super::*;
+
+    fn fault_of(bytes: &[u8], n: usize) -> (&'static str, u64) {
+        everywhere(|options| told(decode(at(bytes), &mut vec![0u32; n], options)))
+    }
+
+    #[test]
+    fn worked_example() {
+        let payload = [0x03, 0xcd, 0x01];
+        let words = everywhere(|options| {
+            let mut out = [9u32; 4];
+            decode(at(&payload), &mut out, options).unwrap();
+            out
+        });
+        assert_eq!(words, [5, 1, 7, 0]);
+    }
+
+    #[test]
+    fn padding_is_ignored() {
+        let words = everywhere(|options| {
+            let mut out = [9u64; 4];
+            decode(at(&[0x03, 0xcd, 0xf1]), &mut out, options).unwrap();
+            out
+        });
+        assert_eq!(words, [5, 1, 7, 0]);
+    }
+
+    /// R1 and R2.
+    #[test]
+    fn refused() {
+        assert_eq!(fault_of(&[0, 0, 0], 4), ("bit_width", 0));
+        assert_eq!(fault_of(&[33; 18], 4), ("bit_width", 0));
+        assert_eq!(fault_of(&[255; 18], 4), ("bit_width", 0));
+        assert_eq!(fault_of(&[], 4), ("bit_packed_length", 0));
+        assert_eq!(fault_of(&[3, 0xcd], 4), ("bit_packed_length", 0));
+        assert_eq!(fault_of(&[3, 0xcd, 1, 0], 4), ("bit_packed_length", 0));
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn encoded() {
+        for (words, payload) in
+            [(&[5u32, 1, 7, 0][..], &[0x03, 0xcd, 0x01][..]), (&[], &[1]), (&[0; 9], &[1, 0, 0]), (&[1], &[1, 1])]
+        {
+            let mut out = Vec::new();
+            encode(words, &mut out);
+            assert_eq!(out, payload);
+        }
+    }
+}
