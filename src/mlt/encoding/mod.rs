@@ -194,4 +194,19 @@ pub(crate) mod testing {
         results.for_each(|result| assert_eq!(result, first));
         first
     }
+    /// What `decode` gives on every level: the same values, or the same error.
+    pub(crate) fn alike<T: PartialEq + std::fmt::Debug>(
+        mut decode: impl FnMut(&Options) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut results = levels().map(|options| decode(&options));
+        let first = results.next().unwrap();
+        for result in results {
+            match (&first, result) {
+                (Ok(first), Ok(other)) => assert_eq!(*first, other),
+                (Err(first), Err(other)) => assert_eq!(first.to_string(), other.to_string()),
+                (first, other) => panic!("{first:?}, {other:?}"),
+            }
+        }
+        first
+    }
 }
