@@ -252,3 +252,6 @@ pub(super) fn index(len: usize) -> u32 {
 pub(super) fn bad(what: MltFault, field: &'static str, offset: u64) -> Error {
     fault(what, Part::Values("", field)).at(offset)
 }
+
+#[cfg(test)]
+mod tests;
