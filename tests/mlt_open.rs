@@ -167,7 +167,7 @@ fn controls(folder: &Path) -> Result<(), Failed> {
         let file = entry["file"].as_str().expect("a file");
         let bytes = std::fs::read(folder.join(file))?;
         let traced = trace(&bytes, Traced::Tile, &options());
-        if entry["expect"] == "accept" && traced.fault.is_some() {
+        if (entry["expect"] == "accept") != traced.fault.is_none() {
             return Err(format!("{file}: traced with {:?}", traced.fault).into());
         }
         match Tile::open(&bytes, &options()) {

@@ -6,15 +6,20 @@
 use std::fmt::{Debug, Display};
 use std::ops::Range;
 
+use super::data::{LayerData, MValueData, PropertyData, TileData};
+use super::decoder::Decoder;
 use super::encoding::fastpfor::{self, Form, Page};
 use super::encoding::fsst::Table;
 use super::encoding::integers::{self, Coding};
 use super::encoding::rans;
 use super::encoding::strings::{self, Blob};
 use super::encoding::{Scratch, Word, alp, boolean, float_dictionary, rle, varint, vertices};
+use super::geometry::Geometry;
+use super::nested::NestedData;
 use super::options::Options;
 use super::outline::{ColumnKind, DataType, LayerPlace, Outline, Span};
 use super::stream::{Logical, Physical, Role, Stream};
+use super::tile::{Kind, Tile};
 use super::walk::{self, Observer};
 use crate::error::{Error, ErrorKind, Limit, Part};
 use crate::input::Input;
@@ -37,26 +42,58 @@ pub enum Traced {
     Column(u32, u32),
 }
 
-/// Shows each step of reading a tile, or a part of it: frames, headers with all their fields, and what payloads consist of.
+/// Shows each step of reading a tile, or a part of it: frames, headers with all their fields, and what payloads consist of;
+/// and decodes it.
 ///
 /// Steps go as far as the headers of the whole tile, and the payloads of what is shown, are sound; the fault that ended
-/// them is kept. Of anything repeated the first are shown, so a trace takes about as much memory as the headers do; it
-/// takes no more than `options.limits.max_output_bytes`. Faults between streams (codes past a dictionary, a topology past
-/// its vertices) are the [decoder's](super::Decoder) to find.
+/// them is kept, or else what the [`Decoder`] finds between streams. Of anything repeated the first are shown, so that
+/// steps take about as much memory as headers, and never more than `options.limits.max_output_bytes`.
 pub fn trace(bytes: &[u8], traced: Traced, options: &Options) -> Trace {
-    let mut observer = Tracer::new(columns_of(bytes, traced, options), options);
-    let walked = walk::tile(bytes, &mut Outline::default(), options, &mut observer);
+    let mut outline = Outline::default();
+    let mut observer = Tracer::new(parts(bytes, traced, options), options);
+    let walked = walk::tile(bytes, &mut outline, options, &mut observer);
     let Tracer { mut trace, over, open, at, .. } = observer;
     // Parts that the fault is in end where it is.
     for step in open.into_iter().flatten() {
         trace.steps[step].span.end = at.max(trace.steps[step].span.start);
     }
-    trace.fault = over.or(walked.err());
+    trace.fault = over.or(walked.err()).or_else(|| decode(bytes, outline, traced, options).err());
     trace
 }
 
+/// Decodes what is traced.
+fn decode(bytes: &[u8], outline: Outline, traced: Traced, options: &Options) -> Result<(), Error> {
+    let tile = Tile::open_with(bytes, outline, options)?;
+    let mut decoder = Decoder::with_options(*options);
+    let layer = |number: u32| tile.layer(number as usize);
+    match traced {
+        Traced::Tile => decoder.tile(&tile, &mut TileData::default()),
+        Traced::Layer(number) => layer(number).map_or(Ok(()), |it| decoder.layer(it, &mut LayerData::default())),
+        Traced::Geometry(number) => layer(number).map_or(Ok(()), |it| decoder.geometry(it, &mut Geometry::default())),
+        Traced::Column(number, index) => {
+            let Some((layer, column)) = layer(number).and_then(|it| Some((it, it.column(index as usize)?))) else {
+                return Ok(());
+            };
+            let before =
+                |kinds: &[Kind]| layer.columns().take(index as usize).filter(|it| kinds.contains(&it.kind())).count();
+            match column.kind() {
+                Kind::Id => decoder.ids(layer, &mut PropertyData::default()).map(|_| ()),
+                Kind::Geometry => decoder.geometry(layer, &mut Geometry::default()),
+                Kind::Property | Kind::Child => {
+                    let number = before(&[Kind::Property, Kind::Child]);
+                    decoder.property(layer, number, &mut PropertyData::default())
+                }
+                Kind::MValue => decoder.m_value(layer, before(&[Kind::MValue]), &mut MValueData::default()),
+                Kind::Nested => decoder.nested(layer, before(&[Kind::Nested]), &mut NestedData::default()),
+                // It has no values without its children.
+                Kind::SharedDictionary => Ok(()),
+            }
+        }
+    }
+}
+
 /// What to show: parts of layers. The geometry of version 1 is a column.
-fn columns_of(bytes: &[u8], traced: Traced, options: &Options) -> Vec<Traced> {
+fn parts(bytes: &[u8], traced: Traced, options: &Options) -> Vec<Traced> {
     let mut outline = Outline::default();
     // What there is of a tile with a fault is in the outline, too, but for its layers.
     let sound = walk::tile(bytes, &mut outline, options, &mut ()).is_ok();
