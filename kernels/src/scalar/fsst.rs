@@ -13,49 +13,81 @@ const BYTES: usize = 8 * AT_ONCE;
 /// the places of those behind it, which are taken modulo [`BYTES`].
 const NONE: u8 = 128;
 
-/// Blocks in a row without an escape after which none is expected.
-const CLEAN: usize = 3;
+/// Where escapes are in more blocks than this many, and one for so many codes, they get a loop of their own, whose tables
+/// take as long as a hundred codes.
+const MANY: usize = 16;
+const RARE: usize = 24;
 
-/// Fewer codes are not worth the tables.
-const FEW: usize = 64;
+/// Symbols, their lengths or [`NONE`], and codes.
+type Job<'a> = (&'a [u64; 256], &'a [u8; 256], &'a [u8]);
 
 /// Expands codes.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "entries are cut out of a word")]
 pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8], out: &mut [u8]) -> ExpandedSeen {
-    let mut seen = ExpandedSeen::default();
-    let job = (symbols, lengths, count, codes);
-    if codes.len() < FEW {
-        while single(job, out, &mut seen) {}
-        return seen;
+    let mut lengths = lengths.map(|length| length.min(8));
+    lengths[count..].fill(NONE);
+    let job = (symbols, &lengths, codes);
+    let (mut seen, mut escaped) = (ExpandedSeen::default(), 0);
+    loop {
+        while let (Some(codes), Some(out)) =
+            (codes[seen.read..].first_chunk::<AT_ONCE>(), out[seen.written..].first_chunk_mut::<{ BYTES + 8 }>())
+        {
+            let mut at = 0;
+            for code in codes.map(usize::from) {
+                out[at % BYTES..][..8].copy_from_slice(&symbols[code].to_le_bytes());
+                at += usize::from(lengths[code]);
+            }
+            if at <= BYTES {
+                seen.read += AT_ONCE;
+                seen.written += at;
+                continue;
+            }
+            // What was stored before the first escape is right. No branch depends on where it is: few would be foreseen.
+            let first = escapes(u64::from_le_bytes(*codes));
+            let first = first & first.wrapping_neg();
+            let before = (first >> 7).wrapping_sub(1).to_le_bytes();
+            let at = codes.iter().zip(before).map(|(&code, before)| usize::from(lengths[usize::from(code)] & before));
+            let (at, good) = (at.sum::<usize>(), first.trailing_zeros() as usize / 8);
+            // Another code that is no symbol.
+            if at > BYTES || good == AT_ONCE {
+                break;
+            }
+            // An escape at the end comes first next time.
+            let whole = usize::from(good < AT_ONCE - 1);
+            out[at] = codes[(good + 1) % AT_ONCE];
+            seen.read += good + 2 * whole;
+            seen.written += at + whole;
+            escaped += 1;
+            if escaped > MANY + seen.read / RARE {
+                break;
+            }
+        }
+        if escaped > MANY + seen.read / RARE {
+            return mixed(job, out, seen);
+        }
+        // Near an end.
+        if !single(job, out, &mut seen) {
+            return seen;
+        }
     }
-    // Behind the codes, bytes as they are: an escape is a symbol of no bytes, and what follows it is one of its own, so
-    // that no branch depends on where escapes are. Few would be foreseen.
+}
+
+/// Goes on, where many codes are escapes. Behind the codes stand bytes as they are: an escape is a symbol of no bytes, and
+/// what follows it is one of its own. Not inlined: its tables would cost the other loop its registers.
+#[inline(never)]
+#[expect(clippy::cast_possible_truncation, reason = "entries are cut out of a word")]
+fn mixed(job: Job<'_>, out: &mut [u8], seen: ExpandedSeen) -> ExpandedSeen {
+    let (symbols, lengths, codes) = job;
     let (mut all_symbols, mut all_lengths) = ([0; 512], [1; 512]);
     all_symbols[..256].copy_from_slice(symbols);
     all_symbols[256..].copy_from_slice(&AS_THEY_ARE);
-    let mut lengths = lengths.map(|length| length.min(8));
-    lengths[count..].fill(NONE);
-    all_lengths[..256].copy_from_slice(&lengths);
+    all_lengths[..256].copy_from_slice(lengths);
     all_lengths[usize::from(ESCAPE)] = 0;
-    let mut clean = CLEAN + 1;
+    let mut seen = seen;
     loop {
         while let (Some(codes), Some(out)) =
-            (codes[seen.read..].first_chunk(), out[seen.written..].first_chunk_mut::<{ BYTES + 8 }>())
+            (codes[seen.read..].first_chunk::<AT_ONCE>(), out[seen.written..].first_chunk_mut::<{ BYTES + 8 }>())
         {
-            // Where there was none for a while, no escape is expected: then it is quicker not to look for what follows it.
-            if clean > CLEAN {
-                let mut at = 0;
-                for code in codes.map(usize::from) {
-                    out[at % BYTES..][..8].copy_from_slice(&symbols[code].to_le_bytes());
-                    at += usize::from(lengths[code]);
-                }
-                if at <= BYTES {
-                    seen.read += AT_ONCE;
-                    seen.written += at;
-                    continue;
-                }
-            }
             let word = u64::from_le_bytes(*codes);
             let escapes = escapes(word);
             let as_is = escapes << 8;
@@ -74,7 +106,6 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
             if at > BYTES || escapes & as_is != 0 {
                 break;
             }
-            clean = if escapes == 0 { clean + 1 } else { 0 };
             // What an escape at the end is followed by is not here: it comes first next time.
             seen.read += AT_ONCE - usize::from(codes[AT_ONCE - 1] == ESCAPE);
             seen.written += at;
@@ -88,15 +119,11 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
 
 /// The next code alone; whether it could be expanded.
 #[inline(always)]
-fn single(
-    (symbols, lengths, count, codes): (&[u64; 256], &[u8; 256], usize, &[u8]),
-    out: &mut [u8],
-    seen: &mut ExpandedSeen,
-) -> bool {
+fn single((symbols, lengths, codes): Job<'_>, out: &mut [u8], seen: &mut ExpandedSeen) -> bool {
     let (symbol, length, read) = match codes[seen.read..] {
         [ESCAPE, byte, ..] => (byte.into(), 1, 2),
-        [code, ..] if usize::from(code) < count => {
-            (symbols[usize::from(code)], usize::from(lengths[usize::from(code)].min(8)), 1)
+        [code, ..] if lengths[usize::from(code)] < NONE => {
+            (symbols[usize::from(code)], usize::from(lengths[usize::from(code)]), 1)
         }
         _ => return false,
     };
