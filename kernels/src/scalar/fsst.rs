@@ -42,12 +42,8 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
                 seen.written += at;
                 continue;
             }
-            // What was stored before the first escape is right. No branch depends on where it is: few would be foreseen.
-            let first = escapes(u64::from_le_bytes(*codes));
-            let first = first & first.wrapping_neg();
-            let before = (first >> 7).wrapping_sub(1).to_le_bytes();
-            let at = codes.iter().zip(before).map(|(&code, before)| usize::from(lengths[usize::from(code)] & before));
-            let (at, good) = (at.sum::<usize>(), first.trailing_zeros() as usize / 8);
+            // What was stored before the first escape is right.
+            let (good, at) = up_to_escape(codes, &lengths);
             // Another code that is no symbol.
             if at > BYTES || good == AT_ONCE {
                 break;
@@ -70,6 +66,17 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
             return seen;
         }
     }
+}
+
+/// How many codes stand before the first escape, and the bytes of their symbols. No branch depends on where it is: few
+/// would be foreseen. Not inlined, as [`mixed`].
+#[inline(never)]
+fn up_to_escape(codes: &[u8; AT_ONCE], lengths: &[u8; 256]) -> (usize, usize) {
+    let escapes = escapes(u64::from_le_bytes(*codes));
+    let first = escapes & escapes.wrapping_neg();
+    let before = (first >> 7).wrapping_sub(1).to_le_bytes();
+    let lengths = codes.iter().zip(before).map(|(&code, before)| usize::from(lengths[usize::from(code)] & before));
+    (first.trailing_zeros() as usize / 8, lengths.sum())
 }
 
 /// Goes on, where many codes are escapes. Behind the codes stand bytes as they are: an escape is a symbol of no bytes, and
