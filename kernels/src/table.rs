@@ -358,7 +358,7 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         spread_bits: x86::avx2::spread::spread_bits,
         // The plain loop: 3.9 a vertex; the scalar row's 4.4.
         rans_symbols: x86::avx2::rans::rans_symbols,
-        // Of raw bits (1.9 a vertex), codes (0.14 a byte, with a tenth of escapes 0.26) and exceptions the plain loops gain
+        // Of raw bits (1.9 a vertex), codes (0.10 a byte, with a tenth of escapes 0.22) and exceptions the plain loops gain
         // nothing: they wait for loads.
         ..SCALAR
     };
