@@ -354,6 +354,8 @@ pub enum MltFault {
         /// The number that there must be, or must not be reached.
         expected: u64,
     },
+    /// Values of vertices in a layer whose layout has none to give them to.
+    MValues,
     /// Columns are nested too deeply.
     Depth {
         /// The deepest that is allowed.
@@ -431,6 +433,7 @@ impl MltFault {
             MltFault::Topology { .. } => "topology",
             MltFault::Vertices { .. } => "topology_past_vertices",
             MltFault::Triangles { .. } => "triangles",
+            MltFault::MValues => "m_value_layout",
             MltFault::Depth { .. } => "depth",
         }
     }
@@ -564,6 +567,7 @@ impl fmt::Display for MltFault {
             MltFault::Triangles { found, expected } => {
                 write!(f, "triangles do not fit: {found} where {expected} is implied")
             }
+            MltFault::MValues => f.write_str("values of vertices in a layer whose layout cannot have them"),
             MltFault::Depth { max } => write!(f, "columns are nested more than {max} deep"),
         }
     }

@@ -19,7 +19,7 @@ use crate::limits::Limits;
 use crate::mlt::{MltFault, Options, Packing};
 
 /// Values of a page.
-const PAGE: usize = 65536;
+pub(crate) const PAGE: usize = 65536;
 
 const HEADER: Part = Part::Values("", "FastPFOR block values");
 const PAGES: Part = Part::Values("", "FastPFOR page");
