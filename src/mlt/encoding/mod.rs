@@ -194,6 +194,7 @@ pub(crate) mod testing {
         results.for_each(|result| assert_eq!(result, first));
         first
     }
+
     /// What `decode` gives on every level: the same values, or the same error.
     pub(crate) fn alike<T: PartialEq + std::fmt::Debug>(
         mut decode: impl FnMut(&Options) -> Result<T, Error>,
