@@ -1,7 +1,7 @@
 //! Rows that a user supplies.
 
 use crate::table::{Kernels, Ops};
-use crate::{CountsSeen, EntriesSeen, GapsSeen, LengthsSeen, Store};
+use crate::{CountsSeen, EntriesSeen, ExpandedSeen, GapsSeen, LengthsSeen, RansSeen, RansTable, Store, VarintsSeen};
 
 /// A row under construction: the caller's own safe functions for some operations, the rest inherited from a level.
 ///
@@ -110,4 +110,26 @@ setters! {
     entries: (&[u8], &[u32], &[u32], u32, &mut [u32], &mut [u8]) -> EntriesSeen;
     spans: (&[u8], &[u32], &[u32], &mut [u8]) -> usize;
     prefixed: (&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
+    varints_u32: (&[u8], &mut [u32]) -> VarintsSeen;
+    varints_u64: (&[u8], &mut [u64]) -> VarintsSeen;
+    vbytes_u32: (&[u8], &mut [u32]) -> VarintsSeen;
+    vbytes_u64: (&[u8], &mut [u64]) -> VarintsSeen;
+    zigzag_u32: (&mut [u32]);
+    zigzag_u64: (&mut [u64]);
+    zigzag_deltas_u32: (&mut [u32], usize);
+    zigzag_deltas_u64: (&mut [u64]);
+    zigzag_deltas2_u32: (&mut [u32], usize);
+    zigzag_deltas2_u64: (&mut [u64]);
+    morton: (&[u32], u32, u32, &mut [i32]);
+    fsst: (&[u64; 256], &[u8; 256], usize, &[u8], &mut [u8]) -> ExpandedSeen;
+    alp_f64: (&[u64], i64, f64, f64, &mut [f64]);
+    alp_f32: (&[u64], i64, f64, f64, &mut [f32]);
+    patch_u32: (&[u8], &[u32], u32, &mut [u32]);
+    patch_u64: (&[u8], &[u64], u32, &mut [u64]);
+    swap_words: (&[u8], &mut [u8]);
+    spread_u32: (&[u32], &[u8], &mut [u32]) -> usize;
+    spread_u64: (&[u64], &[u8], &mut [u64]) -> usize;
+    spread_bits: (&[u8], &[u8], usize, &mut [u8]) -> usize;
+    rans_symbols: (&[u32], &[RansTable; 14], u32, &[&[u8]; 4], &[u32; 4], &[u8], &mut [[u16; 2]]) -> RansSeen;
+    rans_vertices: (&[[u16; 2]], u32, &[u8], &mut [i32]) -> u64;
 }

@@ -47,4 +47,6 @@ mod x86;
 pub use custom::{Custom, CustomUnchecked};
 pub use level::{Level, NoSuchKernel};
 pub use scalar::bits::packed_len;
-pub use table::{CountsSeen, EntriesSeen, GapsSeen, Kernels, LengthsSeen, Store};
+pub use table::{
+    CountsSeen, EntriesSeen, ExpandedSeen, GapsSeen, Kernels, LengthsSeen, RansSeen, RansTable, Store, VarintsSeen,
+};

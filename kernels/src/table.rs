@@ -67,6 +67,54 @@ pub struct EntriesSeen {
     pub bytes: usize,
 }
 
+/// What [`Kernels::varints_u32`] and its like have read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VarintsSeen {
+    /// Values.
+    pub values: usize,
+    /// Their bytes.
+    pub bytes: usize,
+}
+
+/// What [`Kernels::fsst`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExpandedSeen {
+    /// Bytes of codes.
+    pub read: usize,
+    /// Bytes of what they stand for.
+    pub written: usize,
+}
+
+/// The table of a context of [`Kernels::rans_symbols`]: `2^precision` slots, from the one at `start` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RansTable {
+    /// Where its slots start among all.
+    pub start: u32,
+    /// Bits of a slot's number; of more than 31, those of 32 are taken away.
+    pub precision: u32,
+}
+
+impl RansTable {
+    /// No table: its slots lie outside.
+    pub const NONE: RansTable = RansTable { start: u32::MAX, precision: 0 };
+
+    /// A slot of `symbol` (9 bits), the `nth` (11 bits, from 0) of the `count` slots (12 bits) that are the symbol's.
+    pub const fn slot(symbol: u32, nth: u32, count: u32) -> u32 {
+        symbol & 511 | (nth & 2047) << 9 | count << 20
+    }
+}
+
+/// What [`Kernels::rans_symbols`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RansSeen {
+    /// Vertices.
+    pub vertices: usize,
+    /// Words taken from each lane.
+    pub words: [usize; 4],
+    /// The lanes' states behind the last vertex.
+    pub states: [u32; 4],
+}
+
 /// What the `counts_*` operations saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CountsSeen {
@@ -85,6 +133,14 @@ pub(crate) type Offsets<T> = unsafe fn(&[u32], T, &mut [T]) -> LengthsSeen;
 pub(crate) type Entries = unsafe fn(&[u8], &[u32], &[u32], u32, &mut [u32], &mut [u8]) -> EntriesSeen;
 pub(crate) type Spans = unsafe fn(&[u8], &[u32], &[u32], &mut [u8]) -> usize;
 pub(crate) type Prefixed = unsafe fn(&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
+pub(crate) type Varints<T> = unsafe fn(&[u8], &mut [T]) -> VarintsSeen;
+pub(crate) type Fsst = unsafe fn(&[u64; 256], &[u8; 256], usize, &[u8], &mut [u8]) -> ExpandedSeen;
+pub(crate) type Alp<T> = unsafe fn(&[u64], i64, f64, f64, &mut [T]);
+pub(crate) type Patch<T> = unsafe fn(&[u8], &[T], u32, &mut [T]);
+pub(crate) type Spread<T> = unsafe fn(&[T], &[u8], &mut [T]) -> usize;
+pub(crate) type RansSymbols =
+    unsafe fn(&[u32], &[RansTable; 14], u32, &[&[u8]; 4], &[u32; 4], &[u8], &mut [[u16; 2]]) -> RansSeen;
+pub(crate) type RansVertices = unsafe fn(&[[u16; 2]], u32, &[u8], &mut [i32]) -> u64;
 
 /// One row: one pointer per operation.
 #[derive(Clone, Copy)]
@@ -115,6 +171,28 @@ pub(crate) struct Ops {
     pub(crate) entries: Entries,
     pub(crate) spans: Spans,
     pub(crate) prefixed: Prefixed,
+    pub(crate) varints_u32: Varints<u32>,
+    pub(crate) varints_u64: Varints<u64>,
+    pub(crate) vbytes_u32: Varints<u32>,
+    pub(crate) vbytes_u64: Varints<u64>,
+    pub(crate) zigzag_u32: unsafe fn(&mut [u32]),
+    pub(crate) zigzag_u64: unsafe fn(&mut [u64]),
+    pub(crate) zigzag_deltas_u32: unsafe fn(&mut [u32], usize),
+    pub(crate) zigzag_deltas_u64: unsafe fn(&mut [u64]),
+    pub(crate) zigzag_deltas2_u32: unsafe fn(&mut [u32], usize),
+    pub(crate) zigzag_deltas2_u64: unsafe fn(&mut [u64]),
+    pub(crate) morton: unsafe fn(&[u32], u32, u32, &mut [i32]),
+    pub(crate) fsst: Fsst,
+    pub(crate) alp_f64: Alp<f64>,
+    pub(crate) alp_f32: Alp<f32>,
+    pub(crate) patch_u32: Patch<u32>,
+    pub(crate) patch_u64: Patch<u64>,
+    pub(crate) swap_words: unsafe fn(&[u8], &mut [u8]),
+    pub(crate) spread_u32: Spread<u32>,
+    pub(crate) spread_u64: Spread<u64>,
+    pub(crate) spread_bits: unsafe fn(&[u8], &[u8], usize, &mut [u8]) -> usize,
+    pub(crate) rans_symbols: RansSymbols,
+    pub(crate) rans_vertices: RansVertices,
 }
 
 const SCALAR: Ops = Ops {
@@ -144,6 +222,28 @@ const SCALAR: Ops = Ops {
     entries: scalar::strings::entries,
     spans: scalar::strings::spans,
     prefixed: scalar::strings::prefixed,
+    varints_u32: scalar::varint::varints_u32,
+    varints_u64: scalar::varint::varints_u64,
+    vbytes_u32: scalar::varint::vbytes_u32,
+    vbytes_u64: scalar::varint::vbytes_u64,
+    zigzag_u32: scalar::zigzag::zigzag_u32,
+    zigzag_u64: scalar::zigzag::zigzag_u64,
+    zigzag_deltas_u32: scalar::zigzag::zigzag_deltas_u32,
+    zigzag_deltas_u64: scalar::zigzag::zigzag_deltas_u64,
+    zigzag_deltas2_u32: scalar::zigzag::zigzag_deltas2_u32,
+    zigzag_deltas2_u64: scalar::zigzag::zigzag_deltas2_u64,
+    morton: scalar::morton::morton,
+    fsst: scalar::fsst::fsst,
+    alp_f64: scalar::alp::alp_f64,
+    alp_f32: scalar::alp::alp_f32,
+    patch_u32: scalar::patch::patch_u32,
+    patch_u64: scalar::patch::patch_u64,
+    swap_words: scalar::swap::swap_words,
+    spread_u32: scalar::spread::spread_u32,
+    spread_u64: scalar::spread::spread_u64,
+    spread_bits: scalar::spread::spread_bits,
+    rans_symbols: scalar::rans::rans_symbols,
+    rans_vertices: scalar::rans::rans_vertices,
 };
 
 /// The plain loops are compiled with NEON as they are, since every AArch64 target has it.
@@ -221,6 +321,7 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         spans: x86::avx2::strings::spans,
         // Values of 20 to 47 bytes: 1.6 to 1.7 each, plain 3.9 to 4.5; of 80: 2.2, 5.0.
         prefixed: x86::avx2::strings::prefixed,
+        ..SCALAR
     };
     &ROW
 }
@@ -267,6 +368,7 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         entries: x86::avx2::strings::entries,
         spans: x86::avx2::strings::spans,
         prefixed: x86::avx2::strings::prefixed,
+        ..SCALAR
     };
     &ROW
 }
@@ -691,6 +793,257 @@ impl Kernels {
         assert!(prefixes.len() == lengths.len(), "prefixed: lengths");
         // SAFETY: as in `words`.
         unsafe { (self.ops.prefixed)(before, prefixes, lengths, suffixes, out) }
+    }
+
+    /// LEB128 to 32-bit values: groups of 7 bits, lowest first, each in a byte whose bit 7 says that another follows.
+    /// Decodes values until `out` is full. Stops before the first value that the end of `src` cuts off, that has bits
+    /// past 32, or more than 5 bytes; a form that is longer than need be is accepted within those. What is in `out`
+    /// behind the values is unspecified.
+    pub fn varints_u32(self, src: &[u8], out: &mut [u32]) -> VarintsSeen {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.varints_u32)(src, out) }
+    }
+
+    /// LEB128 to 64-bit values of up to 10 bytes, as [`Kernels::varints_u32`].
+    pub fn varints_u64(self, src: &[u8], out: &mut [u64]) -> VarintsSeen {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.varints_u64)(src, out) }
+    }
+
+    /// As [`Kernels::varints_u32`], with bit 7 set in the last byte of a value, and in no other.
+    pub fn vbytes_u32(self, src: &[u8], out: &mut [u32]) -> VarintsSeen {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.vbytes_u32)(src, out) }
+    }
+
+    /// As [`Kernels::varints_u64`], with bit 7 set in the last byte of a value, and in no other.
+    pub fn vbytes_u64(self, src: &[u8], out: &mut [u64]) -> VarintsSeen {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.vbytes_u64)(src, out) }
+    }
+
+    /// ZigZag codes to signed numbers, in place: `0, 1, 2, 3` to `0, -1, 1, -2`.
+    pub fn zigzag_u32(self, words: &mut [u32]) {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.zigzag_u32)(words) }
+    }
+
+    /// ZigZag codes of 64 bits, as [`Kernels::zigzag_u32`].
+    pub fn zigzag_u64(self, words: &mut [u64]) {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.zigzag_u64)(words) }
+    }
+
+    /// Differences in ZigZag codes to values, in place: word `i` is of component `i % stride`, each of which starts
+    /// from 0. Sums wrap.
+    ///
+    /// # Panics
+    /// If `stride` is not 1, 2 or 3.
+    pub fn zigzag_deltas_u32(self, words: &mut [u32], stride: usize) {
+        assert!((1..=3).contains(&stride), "zigzag_deltas: stride {stride}");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.zigzag_deltas_u32)(words, stride) }
+    }
+
+    /// Differences of 64 bits, as [`Kernels::zigzag_deltas_u32`] with a stride of 1.
+    pub fn zigzag_deltas_u64(self, words: &mut [u64]) {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.zigzag_deltas_u64)(words) }
+    }
+
+    /// Differences between differences to values: as [`Kernels::zigzag_deltas_u32`], with the sums summed up again.
+    ///
+    /// # Panics
+    /// If `stride` is not 1, 2 or 3.
+    pub fn zigzag_deltas2_u32(self, words: &mut [u32], stride: usize) {
+        assert!((1..=3).contains(&stride), "zigzag_deltas2: stride {stride}");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.zigzag_deltas2_u32)(words, stride) }
+    }
+
+    /// Differences between differences of 64 bits, as [`Kernels::zigzag_deltas2_u32`] with a stride of 1.
+    pub fn zigzag_deltas2_u64(self, words: &mut [u64]) {
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.zigzag_deltas2_u64)(words) }
+    }
+
+    /// Differences of Morton codes to coordinates. The running sum of `words`, which wraps, gives the codes; bit `2 * i`
+    /// of a code is bit `i` of x, bit `2 * i + 1` is bit `i` of y, for each `i` below `bits`. `shift` is taken from both;
+    /// wraps.
+    ///
+    /// **Shapes**: `words` holds n codes, `out` `2 * n` coordinates: x, y, x, y and so on.
+    ///
+    /// # Panics
+    /// If `bits` is above 16 or the lengths are others.
+    pub fn morton(self, words: &[u32], bits: u32, shift: u32, out: &mut [i32]) {
+        assert!(bits <= 16, "morton: {bits} bits");
+        assert!(words.len().checked_mul(2) == Some(out.len()), "morton: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.morton)(words, bits, shift, out) }
+    }
+
+    /// Codes of one byte to symbols of up to 8: code `c` stands for the first `lengths[c]` bytes, 8 at most, of
+    /// `symbols[c]`, lowest first; 255 for the byte that follows it. Stops before a code that is not below `count`, an
+    /// escape without its byte, or where `out` has no room. What is in `out` behind the bytes written is unspecified.
+    ///
+    /// Eight codes are expanded at once where 64 bytes of room are left.
+    ///
+    /// # Panics
+    /// If `count` is above 255.
+    pub fn fsst(
+        self,
+        symbols: &[u64; 256],
+        lengths: &[u8; 256],
+        count: usize,
+        codes: &[u8],
+        out: &mut [u8],
+    ) -> ExpandedSeen {
+        assert!(count <= 255, "fsst: {count} symbols");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.fsst)(symbols, lengths, count, codes, out) }
+    }
+
+    /// Decimal numbers as integers to floating point: `out[i] = (base + offsets[i]) as f64 * up * down`. The sum wraps;
+    /// it and each product is rounded once.
+    ///
+    /// **Shapes**: `offsets` and `out` hold n values.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn alp_f64(self, offsets: &[u64], base: i64, up: f64, down: f64, out: &mut [f64]) {
+        assert!(offsets.len() == out.len(), "alp_f64: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.alp_f64)(offsets, base, up, down, out) }
+    }
+
+    /// As [`Kernels::alp_f64`], with the results rounded to 32 bits.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn alp_f32(self, offsets: &[u64], base: i64, up: f64, down: f64, out: &mut [f32]) {
+        assert!(offsets.len() == out.len(), "alp_f32: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.alp_f32)(offsets, base, up, down, out) }
+    }
+
+    /// High bits of values whose packed width was too small: `out[positions[i]] |= values[i] << width`. `width` is taken
+    /// modulo 32; a position outside `out` is passed over.
+    ///
+    /// # Panics
+    /// If `positions` and `values` differ in length.
+    pub fn patch_u32(self, positions: &[u8], values: &[u32], width: u32, out: &mut [u32]) {
+        assert!(positions.len() == values.len(), "patch_u32: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.patch_u32)(positions, values, width, out) }
+    }
+
+    /// High bits of 64-bit values, as [`Kernels::patch_u32`], with `width` modulo 64.
+    ///
+    /// # Panics
+    /// If `positions` and `values` differ in length.
+    pub fn patch_u64(self, positions: &[u8], values: &[u64], width: u32, out: &mut [u64]) {
+        assert!(positions.len() == values.len(), "patch_u64: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.patch_u64)(positions, values, width, out) }
+    }
+
+    /// Reverses the bytes of each 32-bit word.
+    ///
+    /// **Shapes**: `src` and `out` hold `4 * n` bytes.
+    ///
+    /// # Panics
+    /// If the lengths are others.
+    pub fn swap_words(self, src: &[u8], out: &mut [u8]) {
+        assert!(src.len() == out.len() && src.len().is_multiple_of(4), "swap_words: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.swap_words)(src, out) }
+    }
+
+    /// Values to their places: `out[i]` is the next of `values` where bit `i` of `present`, lowest first, is set, else 0;
+    /// 0, too, once `values` are used up. Returns how many of these bits are set, so how many values there should be.
+    ///
+    /// **Shapes**: `out` holds n values, `present` n bits, rounded up to bytes.
+    ///
+    /// # Panics
+    /// If `present` has another length.
+    pub fn spread_u32(self, values: &[u32], present: &[u8], out: &mut [u32]) -> usize {
+        assert!(present.len() == out.len().div_ceil(8), "spread_u32: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.spread_u32)(values, present, out) }
+    }
+
+    /// Values of 8 bytes, as [`Kernels::spread_u32`].
+    ///
+    /// # Panics
+    /// If `present` has another length.
+    pub fn spread_u64(self, values: &[u64], present: &[u8], out: &mut [u64]) -> usize {
+        assert!(present.len() == out.len().div_ceil(8), "spread_u64: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.spread_u64)(values, present, out) }
+    }
+
+    /// Values of one bit, as [`Kernels::spread_u32`]. The bits behind the n of `out` are 0.
+    ///
+    /// **Shapes**: `present` and `out` hold `n` bits, rounded up to bytes, `values` any number of bytes.
+    ///
+    /// # Panics
+    /// If `present` or `out` has another length.
+    pub fn spread_bits(self, values: &[u8], present: &[u8], n: usize, out: &mut [u8]) -> usize {
+        assert!(present.len() == n.div_ceil(8) && out.len() == n.div_ceil(8), "spread_bits: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.spread_bits)(values, present, n, out) }
+    }
+
+    /// Pairs of symbols, for the differences of a vertex's x and y, out of four rANS lanes. Vertex `i` takes its symbols
+    /// from lanes `2 * (i % 2)` and `2 * (i % 2) + 1`, which goes for each as follows. The state's low `precision` bits
+    /// are the number of a slot, one of [`RansTable::slot`], of the context's table. The state is divided by
+    /// `2^precision`, multiplied by the slot's count, and added to its number among the symbol's. If it is then below
+    /// 2^16, it is shifted up by 16 bits and takes in the lane's next little-endian 16-bit word. Arithmetic wraps.
+    ///
+    /// The context of an x is `s`: 1 where bit `i` of `starts`, lowest first, is set, else 0. That of a y is
+    /// `2 + 2 * c + s`, where `c` is half the symbol of x, rounded up, shifted down by `depth`, and 5 at most.
+    ///
+    /// Stops before the first vertex for which a slot lies outside `slots` or a word outside a lane. What is in `out`
+    /// behind it is unspecified.
+    ///
+    /// **Shapes**: `out` holds n pairs, `starts` n bits, rounded up to bytes.
+    ///
+    /// # Panics
+    /// If `depth` is above 2, or `starts` has another length.
+    #[expect(clippy::too_many_arguments, reason = "what a stream consists of")]
+    pub fn rans_symbols(
+        self,
+        slots: &[u32],
+        tables: &[RansTable; 14],
+        depth: u32,
+        lanes: &[&[u8]; 4],
+        states: &[u32; 4],
+        starts: &[u8],
+        out: &mut [[u16; 2]],
+    ) -> RansSeen {
+        assert!(depth <= 2, "rans: depth {depth}");
+        assert!(starts.len() == out.len().div_ceil(8), "rans_symbols: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.rans_symbols)(slots, tables, depth, lanes, states, starts, out) }
+    }
+
+    /// Symbols and raw bits to vertices: the running sums, which wrap, of the differences. Symbol 0 is a difference of
+    /// 0. Of others, `code` is half the symbol, rounded up; `code >> depth` is the bit length of the magnitude; `code`'s
+    /// low bits, as many as `depth` but fewer than that length, are those behind its leading one, and the raw bits those
+    /// behind these. An even symbol is a negative difference. A symbol above `64 << depth`, or of length 0, is a
+    /// difference of 0. The raw bits of x, then those of y, are the next of `raw`, lowest first; 0 behind its end.
+    ///
+    /// Returns how many raw bits there should be.
+    ///
+    /// **Shapes**: `symbols` holds n pairs, `out` `2 * n` coordinates: x, y, x, y and so on.
+    ///
+    /// # Panics
+    /// If `depth` is above 2 or the lengths are others.
+    pub fn rans_vertices(self, symbols: &[[u16; 2]], depth: u32, raw: &[u8], out: &mut [i32]) -> u64 {
+        assert!(depth <= 2, "rans: depth {depth}");
+        assert!(symbols.len().checked_mul(2) == Some(out.len()), "rans_vertices: lengths");
+        // SAFETY: as in `words`.
+        unsafe { (self.ops.rans_vertices)(symbols, depth, raw, out) }
     }
 }
 

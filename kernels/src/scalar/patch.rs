@@ -21,3 +21,23 @@ pub fn add(out: &mut [i32], delta: i32) {
         *value = value.wrapping_add(delta);
     }
 }
+
+/// High bits of 32-bit words.
+#[inline(always)]
+pub fn patch_u32(positions: &[u8], values: &[u32], width: u32, out: &mut [u32]) {
+    for (&position, value) in positions.iter().zip(values) {
+        if let Some(out) = out.get_mut(usize::from(position)) {
+            *out |= value.wrapping_shl(width);
+        }
+    }
+}
+
+/// High bits of 64-bit words.
+#[inline(always)]
+pub fn patch_u64(positions: &[u8], values: &[u64], width: u32, out: &mut [u64]) {
+    for (&position, value) in positions.iter().zip(values) {
+        if let Some(out) = out.get_mut(usize::from(position)) {
+            *out |= value.wrapping_shl(width);
+        }
+    }
+}

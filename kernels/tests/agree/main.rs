@@ -9,6 +9,7 @@
     reason = "the data are made here, from random bits"
 )]
 
+mod codes;
 mod packed;
 mod values;
 
@@ -29,6 +30,14 @@ fn rows() -> &'static [Kernels] {
             .unpack_u32(packed::naive::unpack)
             .deltas_u64(packed::naive::deltas)
             .prefixed(values::naive::prefixed)
+            .varints_u32(codes::naive::varints_u32)
+            .zigzag_deltas_u32(codes::naive::zigzag_deltas)
+            .morton(codes::naive::morton)
+            .fsst(codes::naive::fsst)
+            .alp_f64(codes::naive::alp_f64)
+            .spread_bits(codes::naive::spread_bits)
+            .rans_symbols(codes::naive::rans_symbols)
+            .rans_vertices(codes::naive::rans_vertices)
             .build();
         Kernels::available().chain([user]).collect()
     });
