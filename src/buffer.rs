@@ -199,6 +199,24 @@ impl<T: Pod + Send + Sync> AsRef<[u8]> for Buffer<T> {
     }
 }
 
+/// Bytes that are zeroed beyond those asked for, where there is room.
+#[cfg(any(feature = "mlt", feature = "parquet"))]
+const AHEAD: usize = 1 << 15;
+
+/// Makes `values` `len` long at least.
+#[cfg(any(feature = "mlt", feature = "parquet"))]
+pub(crate) fn grow<T: bytemuck::Zeroable + Copy>(values: &mut Vec<T>, len: usize) -> Result<(), Error> {
+    if values.len() < len {
+        let kind = ErrorKind::Io(std::io::ErrorKind::OutOfMemory);
+        let more = len - values.len();
+        values.try_reserve(more).map_err(|e| Error::new(kind, Part::Buffer("memory")).caused_by(e))?;
+        // Some more, and not all: what is zeroed long before it is written has left the cache by then.
+        let len = (len + AHEAD / size_of::<T>()).min(values.capacity());
+        values.resize(len, T::zeroed());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

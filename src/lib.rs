@@ -55,6 +55,8 @@ mod limits;
 pub mod mlt;
 #[cfg(any(feature = "dataset", feature = "parquet-files"))]
 mod mmap;
+#[cfg(all(feature = "encode", any(feature = "parquet", feature = "mlt")))]
+mod output;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 #[cfg(any(feature = "obs", feature = "parquet-files"))]

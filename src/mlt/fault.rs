@@ -76,6 +76,29 @@ pub enum MltFault {
         /// Values of the stream.
         expected: u64,
     },
+    /// The values in FastPFOR blocks are no whole number of blocks.
+    FastPforBlockValues {
+        /// Values stated.
+        found: u32,
+        /// Values of a block.
+        block: u16,
+    },
+    /// The packed blocks of a FastPFOR page do not end where the page says.
+    FastPforOffset {
+        /// Words from the page's start on, as stated.
+        found: u64,
+        /// Words that the blocks' widths make, at least.
+        expected: u64,
+    },
+    /// The entries of FastPFOR blocks are longer or shorter than the page says.
+    FastPforEntries {
+        /// Bytes left at the block in question, or behind the last.
+        found: u64,
+        /// Bytes of the block's entry; 0 behind the last.
+        expected: u64,
+    },
+    /// A FastPFOR exception array of values of one bit, which need none.
+    FastPforBitmap,
     /// FastPFOR in a version 1 stream of 64-bit words.
     FastPfor64,
     /// Run lengths do not sum to the stream's count.
@@ -331,6 +354,8 @@ pub enum MltFault {
         /// The number that there must be, or must not be reached.
         expected: u64,
     },
+    /// Values of vertices in a layer whose layout has none to give them to.
+    MValues,
     /// Columns are nested too deeply.
     Depth {
         /// The deepest that is allowed.
@@ -353,6 +378,10 @@ impl MltFault {
             MltFault::FastPforArray { .. } => "fastpfor_array",
             MltFault::FastPforPage { .. } => "fastpfor_page",
             MltFault::FastPforCount { .. } => "fastpfor_count",
+            MltFault::FastPforBlockValues { .. } => "fastpfor_block_values",
+            MltFault::FastPforOffset { .. } => "fastpfor_offset",
+            MltFault::FastPforEntries { .. } => "fastpfor_entries",
+            MltFault::FastPforBitmap => "fastpfor_bitmap",
             MltFault::FastPfor64 => "fastpfor_64_bit",
             MltFault::RunSum { .. } => "run_sum",
             MltFault::RunCount { .. } => "run_count",
@@ -404,6 +433,7 @@ impl MltFault {
             MltFault::Topology { .. } => "topology",
             MltFault::Vertices { .. } => "topology_past_vertices",
             MltFault::Triangles { .. } => "triangles",
+            MltFault::MValues => "m_value_layout",
             MltFault::Depth { .. } => "depth",
         }
     }
@@ -440,6 +470,16 @@ impl fmt::Display for MltFault {
             MltFault::FastPforCount { found, expected } => {
                 write!(f, "{found} values in FastPFOR blocks and tail where the stream has {expected}")
             }
+            MltFault::FastPforBlockValues { found, block } => {
+                write!(f, "{found} values in FastPFOR blocks of {block}")
+            }
+            MltFault::FastPforOffset { found, expected } => {
+                write!(f, "the blocks of a FastPFOR page end at word {expected} where the page says {found}")
+            }
+            MltFault::FastPforEntries { found, expected } => {
+                write!(f, "{found} bytes where the entry of a FastPFOR block has {expected}")
+            }
+            MltFault::FastPforBitmap => f.write_str("a FastPFOR exception array of 1 bit; such exceptions have none"),
             MltFault::FastPfor64 => f.write_str("FastPFOR on 64-bit words, which version 1 does not have"),
             MltFault::RunSum { found, expected } => {
                 write!(f, "run lengths sum to {found} where the stream has {expected} values")
@@ -527,6 +567,7 @@ impl fmt::Display for MltFault {
             MltFault::Triangles { found, expected } => {
                 write!(f, "triangles do not fit: {found} where {expected} is implied")
             }
+            MltFault::MValues => f.write_str("values of vertices in a layer whose layout cannot have them"),
             MltFault::Depth { max } => write!(f, "columns are nested more than {max} deep"),
         }
     }

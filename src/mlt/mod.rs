@@ -5,15 +5,27 @@ compile_error!(
     "columns of tiles are little-endian and are used as they are: the feature `mlt` is not for big-endian hosts"
 );
 
+mod data;
+mod decoder;
 pub mod encoding;
 mod fault;
+mod geometry;
+mod nested;
 mod options;
 mod outline;
 mod stream;
+mod tile;
+mod triangles;
+mod walk;
 
 pub use crate::input::Input;
+pub use data::{LayerData, MValueData, MValues, Property, PropertyData, Strings, TileData, Value, Values};
+pub use decoder::Decoder;
 pub use encoding::Scratch;
 pub use fault::MltFault;
+pub use geometry::{Geometry, GeometryType, Path, Paths, Polygons, Shape};
+pub use nested::{Fields, Nested, NestedData, NestedKind, NestedNode};
 pub use options::{Options, Packing};
 pub use outline::{DataType, LayerPlace, Outline, StringLayout};
 pub use stream::{Logical, Physical, Role, Stream};
+pub use tile::{Column, FrameView, Kind, Layer, Tile};

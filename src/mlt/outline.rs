@@ -21,8 +21,21 @@ pub struct Outline {
     pub(crate) columns: Vec<ColumnOutline>,
     pub(crate) nodes: Vec<Node>,
     pub(crate) streams: Vec<Stream>,
-    /// Name spans, sorted while repeated names are looked for.
+    /// Prefix and rest of the names that are looked through for repeated ones: a stack, of which structs take the top.
     pub(crate) names: Vec<(Span, Span)>,
+}
+
+impl Outline {
+    /// Bytes that its parts take.
+    pub(crate) fn bytes(&self) -> u64 {
+        let Outline { frames, layers, columns, nodes, streams, names } = self;
+        (size_of_val(&frames[..])
+            + size_of_val(&layers[..])
+            + size_of_val(&columns[..])
+            + size_of_val(&nodes[..])
+            + size_of_val(&streams[..])
+            + size_of_val(&names[..])) as u64
+    }
 }
 
 /// A frame: a layer, or something of a tag that is not known.
@@ -128,8 +141,10 @@ pub(crate) struct ColumnOutline {
     pub prefix: Span,
     pub presence: Presence,
     pub strings: StringLayout,
-    /// Its data streams, in the order of the tile, without presence.
+    /// Its data streams, in the order of the tile, without presence. Of a nested column, the streams of its nodes.
     pub streams: Indices,
+    /// Those, with the column's own presence before them.
+    pub all_streams: Indices,
     /// Its metadata, from the type byte on.
     pub meta: Span,
     /// Its bytes behind that (version 1 has them apart).

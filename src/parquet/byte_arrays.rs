@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::error::{Error, ErrorKind, Limit, Part};
+use crate::buffer::grow;
+use crate::error::{Error, Limit, Part};
 use crate::kernels::{Kernels, LengthsSeen};
 use crate::limits::Limits;
 
@@ -186,22 +187,6 @@ impl ByteArrays {
         let seen = self.lay_out(kernels, lengths, limits, part)?;
         self.append(lengths.len(), seen.total, limits, part)
     }
-}
-
-/// Bytes that are zeroed beyond those asked for, where there is room.
-const AHEAD: usize = 1 << 15;
-
-/// Makes `values` `len` long at least.
-pub(crate) fn grow<T: bytemuck::Zeroable + Copy>(values: &mut Vec<T>, len: usize) -> Result<(), Error> {
-    if values.len() < len {
-        let kind = ErrorKind::Io(std::io::ErrorKind::OutOfMemory);
-        let more = len - values.len();
-        values.try_reserve(more).map_err(|e| Error::new(kind, Part::Buffer("memory")).caused_by(e))?;
-        // Some more, and not all: what is zeroed long before it is written has left the cache by then.
-        let len = (len + AHEAD / size_of::<T>()).min(values.capacity());
-        values.resize(len, T::zeroed());
-    }
-    Ok(())
 }
 
 /// Offsets are not negative.

@@ -2,11 +2,12 @@
 
 use bytemuck::Pod;
 
-use super::byte_arrays::{ByteArrays, grow};
+use super::byte_arrays::ByteArrays;
 use super::decoder::Decoder;
 use super::encoding::dictionary::Dictionary;
 use super::encoding::{Scratch, fault};
 use super::options::Options;
+use crate::buffer::grow;
 use crate::error::{EncodingFault, Error, ErrorKind, Limit, Part};
 use crate::input::Input;
 use crate::limits::Limits;

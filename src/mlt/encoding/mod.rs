@@ -4,17 +4,46 @@
 //! takes the payload as an [`Input`](super::Input), which knows the absolute offset of its bytes. With the feature `encode`, each file
 //! has the plain encoder, too.
 
+pub mod alp;
+pub mod bit_packing;
+pub mod boolean;
+pub mod delta;
+pub mod fastpfor;
+pub mod float_dictionary;
+pub mod front_coding;
+pub mod fsst;
+pub mod integers;
+pub mod morton;
+pub mod plain;
+pub mod rans;
+pub mod rle;
+pub mod strings;
+pub mod varint;
+mod word;
+pub mod vertices;
+
+use bytemuck::Pod;
+
+pub use word::Word;
+
 use super::MltFault;
+use crate::buffer::grow;
 use crate::error::{Error, ErrorKind, Part};
+use crate::kernels::Kernels;
 
 /// Scratch memory of decoders, which keep it in use: hand the same to all streams of a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// Words of a stream before they become values; exceptions.
+    /// Words of a stream before they become values.
     pub(crate) words: Vec<u32>,
     pub(crate) long_words: Vec<u64>,
-    /// Runs: lengths, and values of either width.
+    /// Exceptions of FastPFOR, of either width.
+    pub(crate) exceptions: Vec<u32>,
+    pub(crate) long_exceptions: Vec<u64>,
+    /// Lengths of runs.
     pub(crate) runs: Vec<u32>,
+    /// Morton codes; symbols of rANS.
+    pub(crate) vertices: Vec<u32>,
     /// Payloads whose bytes had to be moved.
     pub(crate) bytes: Vec<u8>,
 }
@@ -26,8 +55,58 @@ impl Scratch {
     }
 }
 
+/// A floating-point type of a column: `f32` or `f64`.
+pub trait Float: Pod + private::Sealed {
+    #[doc(hidden)]
+    fn scale(kernels: Kernels, integers: &[u64], base: i64, up: f64, down: f64, out: &mut [Self]);
+    #[doc(hidden)]
+    fn gather(kernels: Kernels, table: &[Self], codes: &[u32], out: &mut [Self]) -> Option<usize>;
+    #[doc(hidden)]
+    #[cfg(feature = "encode")]
+    fn to_f64(self) -> f64;
+}
+
+mod private {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+}
+
+macro_rules! float {
+    ($($float:ty: $scale:ident, $gather:ident;)*) => {$(
+        impl Float for $float {
+            fn scale(kernels: Kernels, integers: &[u64], base: i64, up: f64, down: f64, out: &mut [Self]) {
+                kernels.$scale(integers, base, up, down, out);
+            }
+            fn gather(kernels: Kernels, table: &[Self], codes: &[u32], out: &mut [Self]) -> Option<usize> {
+                kernels.$gather(bytemuck::cast_slice(table), codes, bytemuck::cast_slice_mut(out))
+            }
+            #[cfg(feature = "encode")]
+            fn to_f64(self) -> f64 {
+                self.into()
+            }
+        }
+    )*};
+}
+float!(f32: alp_f32, gather_u32; f64: alp_f64, gather_u64;);
+
 /// An error of an encoding.
 #[cold]
 pub(crate) fn fault(fault: MltFault, part: Part) -> Error {
     Error::new(ErrorKind::Mlt(fault), part)
+}
+
+/// Makes `values` exactly `len` long; what they are is unspecified.
+pub(crate) fn exactly<T: bytemuck::Zeroable + Copy>(values: &mut Vec<T>, len: usize) -> Result<(), Error> {
+    grow(values, len)?;
+    values.truncate(len);
+    Ok(())
+}
+
+/// Room for `n` values in scratch memory, which keeps what it has; what is in them is unspecified.
+pub(crate) fn room<T: bytemuck::Zeroable + Copy>(scratch: &mut Vec<T>, n: usize) -> &mut [T] {
+    if scratch.len() < n {
+        scratch.resize(n, T::zeroed());
+    }
+    &mut scratch[..n]
 }

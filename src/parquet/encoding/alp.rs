@@ -8,10 +8,10 @@ use std::fmt::Debug;
 use bytemuck::Pod;
 
 use super::{Scratch, Sealed, Slot, fault, finish, unpack_from};
+use crate::buffer::grow;
 use crate::error::{EncodingFault, Error, Part};
 use crate::input::Input;
 use crate::kernels::{Kernels, packed_len};
-use crate::parquet::byte_arrays::grow;
 use crate::parquet::options::Options;
 
 const HEADER: Part = Part::Values("", "header");

@@ -8,11 +8,12 @@ use bytemuck::Pod;
 use super::hybrid::{Hybrid, repeat};
 use super::plain::{Plain, PlainBooleans, PlainByteArrays};
 use super::{BATCH, bytes_of, fault};
+use crate::buffer::grow;
 use crate::error::{EncodingFault, Error, Limit, Part};
 use crate::input::Input;
 use crate::kernels::Kernels;
 use crate::limits::Limits;
-use crate::parquet::byte_arrays::{ByteArrays, grow};
+use crate::parquet::byte_arrays::ByteArrays;
 use crate::parquet::options::Options;
 use crate::parquet::payload::PhysicalType;
 

@@ -24,6 +24,8 @@ use super::options::Leniency;
 use crate::error::{EncodingFault, Error, ErrorKind, Part};
 use crate::input::Input;
 use crate::kernels::Kernels;
+#[cfg(feature = "encode")]
+pub(crate) use crate::output::{pack, push_uleb, push_zigzag};
 
 /// Values that a batch takes through scratch memory: what fits the first cache with room for the results.
 pub(crate) const BATCH: usize = 1024;
@@ -120,44 +122,4 @@ pub(crate) fn unpack_from<T: Slot>(kernels: Kernels, packed: &[u8], width: u32, 
     if !rest.is_empty() {
         T::unpack(kernels, &packed[first + width as usize..], width, rest);
     }
-}
-
-/// Appends numbers of `width` bits, the lowest bit first, and fills up to a whole byte.
-#[cfg(feature = "encode")]
-pub(crate) fn pack(values: impl IntoIterator<Item = u64>, width: u32, out: &mut Vec<u8>) {
-    let (mut held, mut bits) = (0u128, 0);
-    for value in values {
-        held |= u128::from(value) << bits;
-        bits += width;
-        while bits >= 8 {
-            out.push(low_byte(held));
-            held >>= 8;
-            bits -= 8;
-        }
-    }
-    if bits > 0 {
-        out.push(low_byte(held));
-    }
-}
-
-#[cfg(feature = "encode")]
-#[expect(clippy::cast_possible_truncation, reason = "the lowest byte is meant")]
-fn low_byte(held: u128) -> u8 {
-    held as u8
-}
-
-/// Appends an unsigned LEB128 number.
-#[cfg(feature = "encode")]
-pub(crate) fn push_uleb(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(low_byte(u128::from(value)) | 0x80);
-        value >>= 7;
-    }
-    out.push(low_byte(u128::from(value)));
-}
-
-/// Appends a zigzag number.
-#[cfg(feature = "encode")]
-pub(crate) fn push_zigzag(value: i64, out: &mut Vec<u8>) {
-    push_uleb((value << 1 ^ value >> 63).cast_unsigned(), out);
 }

@@ -6,10 +6,10 @@
 use brotli_decompressor::{BrotliDecompressStream, BrotliResult, BrotliState, StandardAlloc};
 use flate2::{Decompress, FlushDecompress, Status};
 
+use crate::buffer::grow;
 use crate::error::{CompressionFault, Error, ErrorKind, Limit, Part, Unsupported};
 use crate::input::Input;
 use crate::limits::Limits;
-use crate::parquet::byte_arrays::grow;
 use crate::zstd::frame;
 
 /// Bytes that an unpacked body takes before any have been seen.

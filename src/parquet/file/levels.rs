@@ -5,10 +5,10 @@
 use super::super::encoding::bit_packed::BitPacked;
 use super::super::encoding::fault;
 use super::super::encoding::hybrid::Hybrid;
+use crate::buffer::grow;
 use crate::error::{EncodingFault, Error, ErrorKind, Limit, Part, Unsupported};
 use crate::input::Input;
 use crate::limits::Limits;
-use crate::parquet::byte_arrays::grow;
 use crate::parquet::options::Options;
 use crate::parquet::payload::Encoding;
 

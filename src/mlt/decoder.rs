@@ -1,0 +1,632 @@
+//! The decoder: columns of a layer one by one, whole layers, whole tiles.
+
+use super::data::{
+    Budget, Coded, Kept, LayerData, MValueData, PropertyData, Store, StringStore, TileData, Validity, ones,
+};
+use super::encoding::integers::{self, Coding};
+use super::encoding::word::Word;
+use super::encoding::{Scratch, alp, boolean, fault, float_dictionary, fsst, strings};
+use super::geometry::Geometry;
+use super::nested::NestedData;
+use super::outline::{ColumnKind, ColumnOutline, DataType, Presence, StringLayout};
+use super::stream::{Logical, Role, Stream};
+use super::tile::{Column, Kind, Layer, Tile};
+use super::{MltFault, Options};
+use crate::error::{Error, ErrorKind, Part};
+use crate::kernels::Kernels;
+
+const VALUES: Part = Part::Values("", "values");
+
+/// Decodes columns, layers and tiles. Keep it, one on each thread, and the outputs with it: they grow once, and then
+/// nothing is allocated any more.
+///
+/// What one call gives is bounded by the limits of its options, whatever the tile claims.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    core: Core,
+    /// The topology of a layer whose columns of vertices are decoded without its geometry.
+    geometry: Geometry,
+}
+
+/// What decoding a stream takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Core {
+    pub(crate) options: Options,
+    pub(crate) budget: Budget,
+    pub(crate) scratch: Scratch,
+    pub(crate) memory: Memory,
+}
+
+/// Values on the way from streams to their places.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    pub(crate) words: Kept<u32>,
+    pub(crate) more_words: Kept<u32>,
+    pub(crate) symbols: Kept<u32>,
+    pub(crate) long_words: Kept<u64>,
+    pub(crate) integers: Kept<u64>,
+    pub(crate) bits: Kept<u8>,
+}
+
+impl Decoder {
+    /// With the default options.
+    ///
+    /// # Errors
+    /// As [`Options::new`].
+    pub fn new() -> Result<Decoder, Error> {
+        Ok(Decoder::with_options(Options::new()?))
+    }
+
+    /// With these options.
+    pub fn with_options(options: Options) -> Decoder {
+        let budget = Budget::new(options.limits);
+        let core = Core { options, budget, scratch: Scratch::new(), memory: Memory::default() };
+        Decoder { core, geometry: Geometry::default() }
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Options {
+        &self.core.options
+    }
+
+    /// Ids. Gives whether the layer has any; where it has none, `out` is left as it was.
+    ///
+    /// # Errors
+    /// What is wrong with the column, its layer and offset; or more than the limits allow.
+    pub fn ids(&mut self, layer: Layer<'_>, out: &mut PropertyData) -> Result<bool, Error> {
+        self.start();
+        self.core.ids(layer, out)
+    }
+
+    /// Geometries.
+    ///
+    /// # Errors
+    /// As [`Decoder::ids`].
+    pub fn geometry(&mut self, layer: Layer<'_>, out: &mut Geometry) -> Result<(), Error> {
+        self.start();
+        self.core.geometry(layer, false, out)
+    }
+
+    /// Property `i` of [`Layer::properties`]: nothing else of the layer is decoded, but for the dictionary that it shares.
+    ///
+    /// # Errors
+    /// As [`Decoder::ids`]; [`ErrorKind::Missing`] if there is none.
+    pub fn property(&mut self, layer: Layer<'_>, i: usize, out: &mut PropertyData) -> Result<(), Error> {
+        self.start();
+        let column = layer.properties().nth(i).ok_or_else(missing)?;
+        self.core.property(column, None, out)
+    }
+
+    /// Column `i` of [`Layer::m_values`]. How many values features have is told by the topology, which is decoded, too.
+    ///
+    /// # Errors
+    /// As [`Decoder::property`].
+    pub fn m_value(&mut self, layer: Layer<'_>, i: usize, out: &mut MValueData) -> Result<(), Error> {
+        self.start();
+        let column = layer.m_values().nth(i).ok_or_else(missing)?;
+        self.core.geometry(layer, true, &mut self.geometry)?;
+        self.core.m_value(column, &self.geometry, out)
+    }
+
+    /// Column `i` of [`Layer::nested`].
+    ///
+    /// # Errors
+    /// As [`Decoder::property`].
+    pub fn nested(&mut self, layer: Layer<'_>, i: usize, out: &mut NestedData) -> Result<(), Error> {
+        self.start();
+        let column = layer.nested().nth(i).ok_or_else(missing)?;
+        self.core.nested(column, out)
+    }
+
+    /// A whole layer.
+    ///
+    /// # Errors
+    /// As [`Decoder::ids`].
+    pub fn layer(&mut self, layer: Layer<'_>, out: &mut LayerData) -> Result<(), Error> {
+        self.start();
+        self.core.layer(layer, out)
+    }
+
+    /// A whole tile.
+    ///
+    /// # Errors
+    /// As [`Decoder::ids`].
+    pub fn tile(&mut self, tile: &Tile<'_>, out: &mut TileData) -> Result<(), Error> {
+        self.start();
+        out.layers.clear();
+        tile.layers().try_for_each(|layer| self.core.layer(layer, out.layers.next()))
+    }
+
+    fn start(&mut self) {
+        self.core.budget = Budget::new(self.core.options.limits);
+    }
+}
+
+#[cold]
+pub(crate) fn missing() -> Error {
+    Error::new(ErrorKind::Missing, VALUES)
+}
+
+/// A stream that must have so many values.
+pub(crate) fn counted(stream: &Stream, expected: usize) -> Result<(), Error> {
+    if stream.count as usize == expected {
+        return Ok(());
+    }
+    let kind = MltFault::Count { found: stream.count.into(), expected: expected as u64 };
+    Err(fault(kind, VALUES).at(stream.header.0).in_stream(stream.role.name()))
+}
+
+/// What values of a column are stored in.
+pub(crate) struct Spec<'a> {
+    pub(crate) data_type: DataType,
+    pub(crate) strings: StringLayout,
+    pub(crate) streams: &'a [Stream],
+}
+
+impl Core {
+    fn layer(&mut self, layer: Layer<'_>, out: &mut LayerData) -> Result<(), Error> {
+        (out.number, out.version, out.extent) = (layer.number(), layer.version(), layer.extent());
+        out.features = layer.features();
+        out.name.clear();
+        out.name.push_str(layer.name());
+        out.properties.clear();
+        out.dictionaries.clear();
+        out.m_values.clear();
+        out.nested.clear();
+        out.has_ids = self.ids(layer, &mut out.id_data)?;
+        self.geometry(layer, false, &mut out.geometry)?;
+        for column in layer.columns() {
+            match column.kind() {
+                Kind::Id | Kind::Geometry => {}
+                Kind::Property => self.property(column, None, out.properties.next())?,
+                Kind::SharedDictionary => {
+                    let streams = layer.streams(&column.outline().streams);
+                    let entries = self.entries(layer, streams, None, out.dictionaries.next());
+                    entries.map_err(|e| e.in_layer(column.place()))?;
+                }
+                Kind::Child => {
+                    // That of the last dictionary: its children follow it.
+                    let shared = out.dictionaries.get().len().checked_sub(1);
+                    let shared = shared.map(|at| (at, out.dictionaries.get()[at].len()));
+                    self.property(column, shared, out.properties.next())?;
+                }
+                Kind::MValue => self.m_value(column, &out.geometry, out.m_values.next())?,
+                Kind::Nested => self.nested(column, out.nested.next())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn ids(&mut self, layer: Layer<'_>, out: &mut PropertyData) -> Result<bool, Error> {
+        match layer.ids() {
+            Some(column) => self.property(column, None, out).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// A column of features. `shared` is the place of the dictionary, and its number of entries, where a child's has been
+    /// decoded.
+    fn property(
+        &mut self,
+        column: Column<'_>,
+        shared: Option<(usize, usize)>,
+        out: &mut PropertyData,
+    ) -> Result<(), Error> {
+        self.try_property(column, shared, out).map_err(|e| e.in_layer(column.place()))
+    }
+
+    fn try_property(
+        &mut self,
+        column: Column<'_>,
+        shared: Option<(usize, usize)>,
+        out: &mut PropertyData,
+    ) -> Result<(), Error> {
+        let (layer, outline) = (column.layer(), column.outline());
+        named(layer, outline, &mut out.name);
+        self.presence(layer, outline.presence, layer.features(), None, layer.features(), &mut out.validity)?;
+        let of =
+            Spec { data_type: outline.data_type, strings: outline.strings, streams: layer.streams(&outline.streams) };
+        match (outline.kind, shared) {
+            (ColumnKind::Child { .. }, Some((at, entries))) => {
+                self.codes(layer, &of, &out.validity, layer.features(), entries, &mut out.store)?;
+                out.store.coded = Coded::Shared(at);
+            }
+            (ColumnKind::Child { .. }, None) => {
+                let before = (0..column.index()).rev().filter_map(|i| layer.column(i));
+                let dictionary =
+                    before.into_iter().find(|of| of.kind() == Kind::SharedDictionary).ok_or_else(missing)?;
+                let entries = layer.streams(&dictionary.outline().streams);
+                self.entries(layer, entries, None, &mut out.store.strings)?;
+                let entries = out.store.strings.len();
+                self.codes(layer, &of, &out.validity, layer.features(), entries, &mut out.store)?;
+                out.store.coded = Coded::Own;
+            }
+            _ => self.values(layer, &of, &out.validity, layer.features(), &mut out.store)?,
+        }
+        Ok(())
+    }
+
+    fn m_value(&mut self, column: Column<'_>, geometry: &Geometry, out: &mut MValueData) -> Result<(), Error> {
+        self.try_m_value(column, geometry, out).map_err(|e| e.in_layer(column.place()))
+    }
+
+    fn try_m_value(&mut self, column: Column<'_>, geometry: &Geometry, out: &mut MValueData) -> Result<(), Error> {
+        let (layer, outline, features) = (column.layer(), column.outline(), column.layer().features());
+        named(layer, outline, &mut out.name);
+        self.presence(layer, outline.presence, features, None, features, &mut out.validity)?;
+        out.len = features;
+        let offsets = out.offsets.make(features + 1, &mut self.budget)?;
+        let (mut total, validity) = (0, out.validity.get());
+        offsets[0] = 0;
+        for (i, offset) in offsets[1..].iter_mut().enumerate() {
+            if validity.is_none_or(|validity| super::data::bit(validity, i)) {
+                total += geometry.vertex_range(i).unwrap_or_default().len();
+            }
+            // As many as the vertices at most, whose number has 32 bits.
+            *offset = u32::try_from(total).unwrap_or(u32::MAX);
+        }
+        let of =
+            Spec { data_type: outline.data_type, strings: outline.strings, streams: layer.streams(&outline.streams) };
+        self.values(layer, &of, &Validity::default(), total, &mut out.store)
+    }
+
+    /// The words of an integer stream, as many as `out` has room for.
+    pub(crate) fn words<W: Word>(
+        &mut self,
+        layer: Layer<'_>,
+        stream: &Stream,
+        signed: bool,
+        out: &mut [W],
+    ) -> Result<(), Error> {
+        let coding = Coding::of(stream, signed, layer.version() == 2);
+        integers::decode(&coding, layer.payload(stream), out, &self.options, &mut self.scratch)
+            .map_err(|e| e.in_stream(stream.role.name()))
+    }
+
+    /// All words of an integer stream, into memory that is kept, as scratch.
+    pub(crate) fn all_words<'m>(
+        &mut self,
+        layer: Layer<'_>,
+        stream: &Stream,
+        memory: &'m mut Kept<u32>,
+    ) -> Result<&'m [u32], Error> {
+        self.enough(stream)?;
+        let words = memory.scratch(stream.count as usize, &self.budget)?;
+        self.words(layer, stream, false, words)?;
+        Ok(words)
+    }
+
+    /// That the payload can hold so many values, before there is memory for them.
+    pub(crate) fn enough(&mut self, stream: &Stream) -> Result<(), Error> {
+        let bytes = stream.end - stream.header.1;
+        let most = Coding::of(stream, false, false).most_values(bytes);
+        if let Some(available) = most.filter(|&most| most < stream.count.into()) {
+            let kind = MltFault::Count { found: stream.count.into(), expected: available };
+            return Err(fault(kind, VALUES).at(stream.header.0).in_stream(stream.role.name()));
+        }
+        self.budget.values(stream.count as usize)
+    }
+
+    /// A stream of truth values.
+    pub(crate) fn bits(&mut self, layer: Layer<'_>, stream: &Stream, out: &mut [u8]) -> Result<(), Error> {
+        boolean::decode_payload(stream.logical, layer.payload(stream), stream.count as usize, out)
+            .map_err(|e| e.in_stream(stream.role.name()))
+    }
+
+    /// Which of `slots` have a value: of the `handed` ones that `above` says, all where it is None, those that `presence`
+    /// says.
+    pub(crate) fn presence(
+        &mut self,
+        layer: Layer<'_>,
+        presence: Presence,
+        handed: usize,
+        above: Option<&[u8]>,
+        slots: usize,
+        out: &mut Validity,
+    ) -> Result<(), Error> {
+        out.nulls = slots - handed;
+        let stream = match presence {
+            Presence::Own(stream) | Presence::Shared(stream) => layer.stream(stream),
+            Presence::All => {
+                if let Some(above) = above {
+                    out.bits.make(above.len(), &mut self.budget)?.copy_from_slice(above);
+                }
+                return Ok(());
+            }
+        };
+        counted(stream, handed)?;
+        let bits = out.bits.make(slots.div_ceil(8), &mut self.budget)?;
+        match above {
+            None => self.bits(layer, stream, bits)?,
+            Some(above) => {
+                let mut memory = std::mem::take(&mut self.memory.bits);
+                let own = memory.scratch(handed.div_ceil(8), &self.budget)?;
+                self.bits(layer, stream, own)?;
+                self.options.kernels.spread_bits(own, above, slots, bits);
+                self.memory.bits = memory;
+            }
+        }
+        out.nulls = slots - ones(bits);
+        Ok(())
+    }
+
+    /// Values of any type, into slots of which some are null.
+    pub(crate) fn values(
+        &mut self,
+        layer: Layer<'_>,
+        of: &Spec<'_>,
+        validity: &Validity,
+        slots: usize,
+        out: &mut Store,
+    ) -> Result<(), Error> {
+        let present = slots - validity.nulls;
+        (out.data_type, out.len, out.coded) = (of.data_type, slots, Coded::No);
+        let data_type = of.data_type;
+        let signed = matches!(data_type, DataType::Int8 | DataType::Int32 | DataType::Int64);
+        if data_type == DataType::String {
+            return self.strings(layer, of, validity, slots, out);
+        }
+        let stream = of.streams.first().ok_or_else(missing)?;
+        counted(stream, present)?;
+        self.budget.values(slots)?;
+        let mut memory = std::mem::take(&mut self.memory);
+        let result = match data_type {
+            DataType::Bool => self.truth(layer, stream, validity, slots, &mut memory, &mut out.bytes),
+            DataType::Int8 | DataType::UInt8 => {
+                self.bytes(layer, stream, signed, validity, slots, &mut memory, &mut out.bytes)
+            }
+            DataType::Float => self.place(
+                validity,
+                slots,
+                &mut memory.words,
+                &mut out.words,
+                Kernels::spread_u32,
+                |core, out: &mut [u32]| {
+                    core.floats::<f32>(layer, of.streams, &mut memory.integers, bytemuck::cast_slice_mut(out))
+                },
+            ),
+            DataType::Double => self.place(
+                validity,
+                slots,
+                &mut memory.long_words,
+                &mut out.long_words,
+                Kernels::spread_u64,
+                |core, out: &mut [u64]| {
+                    core.floats::<f64>(layer, of.streams, &mut memory.integers, bytemuck::cast_slice_mut(out))
+                },
+            ),
+            DataType::Int64 | DataType::UInt64 | DataType::LongId => self.place(
+                validity,
+                slots,
+                &mut memory.long_words,
+                &mut out.long_words,
+                Kernels::spread_u64,
+                |core, out| core.words(layer, stream, signed, out),
+            ),
+            _ => self.place(validity, slots, &mut memory.words, &mut out.words, Kernels::spread_u32, |core, out| {
+                core.words(layer, stream, signed, out)
+            }),
+        };
+        self.memory = memory;
+        result
+    }
+
+    /// Puts values into their slots: straight there if all have one.
+    fn place<T: bytemuck::Pod>(
+        &mut self,
+        validity: &Validity,
+        slots: usize,
+        dense: &mut Kept<T>,
+        out: &mut Kept<T>,
+        spread: impl Fn(Kernels, &[T], &[u8], &mut [T]) -> usize,
+        fill: impl FnOnce(&mut Core, &mut [T]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let Some(bits) = validity.get() else {
+            return fill(self, out.make(slots, &mut self.budget)?);
+        };
+        let dense = dense.scratch(slots - validity.nulls, &self.budget)?;
+        fill(self, dense)?;
+        spread(self.options.kernels, dense, bits, out.make(slots, &mut self.budget)?);
+        Ok(())
+    }
+
+    fn truth(
+        &mut self,
+        layer: Layer<'_>,
+        stream: &Stream,
+        validity: &Validity,
+        slots: usize,
+        memory: &mut Memory,
+        out: &mut Kept<u8>,
+    ) -> Result<(), Error> {
+        let out = out.make(slots.div_ceil(8), &mut self.budget)?;
+        let Some(bits) = validity.get() else {
+            return self.bits(layer, stream, out);
+        };
+        let dense = memory.bits.scratch((stream.count as usize).div_ceil(8), &self.budget)?;
+        self.bits(layer, stream, dense)?;
+        self.options.kernels.spread_bits(dense, bits, slots, out);
+        Ok(())
+    }
+
+    /// Values of 8 bits, which are stored as words of 32.
+    #[expect(clippy::too_many_arguments, reason = "what a column consists of")]
+    fn bytes(
+        &mut self,
+        layer: Layer<'_>,
+        stream: &Stream,
+        signed: bool,
+        validity: &Validity,
+        slots: usize,
+        memory: &mut Memory,
+        out: &mut Kept<u8>,
+    ) -> Result<(), Error> {
+        let words = &mut memory.more_words;
+        self.place(validity, slots, &mut memory.words, words, Kernels::spread_u32, |core, out: &mut [u32]| {
+            core.words(layer, stream, signed, out)?;
+            let wide = |word: u32| if signed { word.wrapping_add(128) > 255 } else { word > 255 };
+            if !out.iter().fold(false, |any, &word| any | wide(word)) {
+                return Ok(());
+            }
+            let i = out.iter().position(|&word| wide(word)).unwrap_or_default();
+            let found = if signed { out[i].cast_signed().into() } else { out[i].into() };
+            let error = fault(MltFault::Range { found }, VALUES).at(stream.header.1).index(i as u64);
+            Err(error.in_stream(stream.role.name()))
+        })?;
+        let out = out.make(slots, &mut self.budget)?;
+        out.iter_mut().zip(words.get()).for_each(|(out, word)| *out = word.to_le_bytes()[0]);
+        Ok(())
+    }
+
+    fn floats<T: super::encoding::Float>(
+        &mut self,
+        layer: Layer<'_>,
+        streams: &[Stream],
+        memory: &mut Kept<u64>,
+        out: &mut [T],
+    ) -> Result<(), Error> {
+        let stream = &streams[0];
+        let (payload, strict) = (layer.payload(stream), layer.version() == 2);
+        let (options, scratch) = (&self.options, &mut self.scratch);
+        match stream.logical {
+            Logical::Alp { scale, base } => {
+                let integers = memory.scratch(out.len(), &self.budget)?;
+                integers::alp_offsets(stream.physical, payload, strict, integers, options, scratch)
+                    .and_then(|()| alp::decode(options.kernels, scale, base, integers, out))
+            }
+            Logical::FloatDictionary => {
+                let mut memory = std::mem::take(&mut self.memory.words);
+                let codes = memory.scratch(out.len(), &self.budget)?;
+                let dictionary = &streams[1];
+                let (entries, table) = (dictionary.count as usize, layer.payload(dictionary));
+                let done = integers::words(stream.physical, payload, strict, codes, options, scratch).and_then(|()| {
+                    // Before there is memory for the entries.
+                    let (found, expected) = (table.bytes().len() as u64, entries as u64 * size_of::<T>() as u64);
+                    if found != expected {
+                        return Err(fault(MltFault::Length { found, expected }, VALUES).at(table.offset()));
+                    }
+                    float_dictionary::decode(codes, payload.offset(), table, entries, out, options, scratch)
+                });
+                self.memory.words = memory;
+                done
+            }
+            _ => float_dictionary::plain(payload, out),
+        }
+        .map_err(|e| e.in_stream(stream.role.name()))
+    }
+
+    fn strings(
+        &mut self,
+        layer: Layer<'_>,
+        of: &Spec<'_>,
+        validity: &Validity,
+        slots: usize,
+        out: &mut Store,
+    ) -> Result<(), Error> {
+        match of.strings {
+            StringLayout::Plain | StringLayout::Fsst => {
+                self.budget.values(slots)?;
+                out.words.clear();
+                self.entries(layer, of.streams, Some((validity, slots)), &mut out.strings)
+            }
+            StringLayout::Dictionary | StringLayout::FsstDictionary => {
+                self.entries(layer, of.streams, None, &mut out.strings)?;
+                let entries = out.strings.len();
+                self.codes(layer, of, validity, slots, entries, out)?;
+                out.coded = Coded::Own;
+                Ok(())
+            }
+        }
+    }
+
+    /// Codes into so many entries.
+    fn codes(
+        &mut self,
+        layer: Layer<'_>,
+        of: &Spec<'_>,
+        validity: &Validity,
+        slots: usize,
+        entries: usize,
+        out: &mut Store,
+    ) -> Result<(), Error> {
+        (out.data_type, out.len) = (DataType::String, slots);
+        let stream = of.streams.iter().find(|stream| stream.role == Role::Codes).ok_or_else(missing)?;
+        counted(stream, slots - validity.nulls)?;
+        self.budget.values(slots)?;
+        let mut dense = std::mem::take(&mut self.memory.words);
+        let fill = |core: &mut Core, out: &mut [u32]| {
+            core.words(layer, stream, false, out)?;
+            strings::check_codes(out, stream.header.1, entries).map_err(|e| e.in_stream(stream.role.name()))
+        };
+        let result = self.place(validity, slots, &mut dense, &mut out.words, Kernels::spread_u32, fill);
+        self.memory.words = dense;
+        result
+    }
+
+    /// Strings that lengths cut: the entries of a dictionary, or values with their validity and slots.
+    pub(crate) fn entries(
+        &mut self,
+        layer: Layer<'_>,
+        streams: &[Stream],
+        slots: Option<(&Validity, usize)>,
+        out: &mut StringStore,
+    ) -> Result<(), Error> {
+        let of = |roles: &[Role]| streams.iter().find(|stream| roles.contains(&stream.role)).ok_or_else(missing);
+        let lengths = of(&[Role::Lengths, Role::DictLengths])?;
+        let blob = of(&[Role::Values, Role::DictValues, Role::Corpus])?;
+        if let Some((validity, slots)) = slots {
+            counted(lengths, slots - validity.nulls)?;
+        }
+        let mut memory = std::mem::take(&mut self.memory);
+        let result = self.try_entries(layer, lengths, blob, of, slots, &mut memory, out);
+        self.memory = memory;
+        result?;
+        self.budget.bytes(out.offsets.len(), 4)?;
+        self.budget.bytes(out.text.len(), 1)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what strings consist of")]
+    fn try_entries<'s>(
+        &mut self,
+        layer: Layer<'_>,
+        lengths: &Stream,
+        blob: &Stream,
+        of: impl Fn(&[Role]) -> Result<&'s Stream, Error>,
+        slots: Option<(&Validity, usize)>,
+        memory: &mut Memory,
+        out: &mut StringStore,
+    ) -> Result<(), Error> {
+        self.all_words(layer, lengths, &mut memory.words)?;
+        let mut cuts = memory.words.get();
+        if let Some((validity, slots)) = slots
+            && let Some(bits) = validity.get()
+        {
+            let spread = memory.more_words.scratch(slots, &self.budget)?;
+            self.options.kernels.spread_u32(cuts, bits, spread);
+            cuts = spread;
+        }
+        // The limit on bytes is that on all results of a call.
+        self.budget.check_bytes(cuts.len() + 1, 4)?;
+        let left = self.options.limits(self.options.limits.with_output_bytes(self.budget.bytes_left()));
+        let (input, front_coded) = (layer.payload(blob), blob.logical == Logical::FrontCoded);
+        let table;
+        let blob_of = if blob.role == Role::Corpus {
+            let (lengths, symbols) = (of(&[Role::SymbolLengths])?, of(&[Role::SymbolTable])?);
+            self.all_words(layer, lengths, &mut memory.symbols)?;
+            table = fsst::Table::read(memory.symbols.get(), layer.payload(symbols))
+                .map_err(|e| e.in_stream(symbols.role.name()))?;
+            strings::Blob::Fsst(&table, input)
+        } else {
+            strings::Blob::Plain(input)
+        };
+        strings::decode(cuts, blob_of, front_coded, &mut out.offsets, &mut out.text, &left, &mut self.scratch)
+            .map_err(|e| e.in_stream(blob.role.name()))
+    }
+}
+
+/// The column's name, with its prefix.
+pub(crate) fn named(layer: Layer<'_>, outline: &ColumnOutline, name: &mut String) {
+    name.clear();
+    name.push_str(layer.text(&outline.prefix));
+    name.push_str(layer.text(&outline.name));
+}

@@ -1,0 +1,287 @@
+//! Truth values: Bitmap, Runs, Sparse, Boolean RLE.
+//!
+//! Source: MapLibre Tile specification, Encodings, "Boolean Streams". All give a bitmap, of which bit `i % 8` of byte
+//! `i / 8` is value `i`. Bits behind the last value are ignored where they are stored, and are 0 in results.
+//!
+//! - Bitmap: the bytes of the bitmap.
+//! - Runs: lengths of alternating runs as varints, the first of zeros; they sum to the number of values, and end there.
+//! - Sparse: a bit for each byte of the bitmap which says that it is not 0, in whole bytes, then these bytes.
+//! - Boolean RLE (version 1): the bytes of the bitmap in runs. A control byte `c` below 128 repeats the next byte `c + 3`
+//!   times; any other has the next `256 - c` bytes follow as they are.
+//!
+//! The first three end where their values do: version 2 stores no length. Boolean RLE takes all its payload.
+
+use std::ops::Range;
+
+use super::{fault, varint};
+use crate::error::{Error, Part};
+use crate::input::Input;
+use crate::mlt::{Logical, MltFault};
+
+const BITMAP: Part = Part::Values("", "bitmap");
+const RUNS: Part = Part::Values("", "runs of truth values");
+const SUMMARY: Part = Part::Values("", "summary");
+const BYTES: Part = Part::Values("", "stored bytes");
+const BYTE_RUNS: Part = Part::Values("", "byte runs");
+
+/// Takes `count` truth values from `input`; as a bitmap of `count.div_ceil(8)` bytes.
+///
+/// # Errors
+/// Truncated; runs that do not sum to `count`, or do not expand to exactly the bitmap; a summary with bits behind the
+/// last byte; a stored byte that is 0.
+///
+/// # Panics
+/// If `out` has another length, or `logical` is no encoding of truth values.
+pub fn decode(logical: Logical, input: &mut Input<'_>, count: usize, out: &mut [u8]) -> Result<(), Error> {
+    assert!(out.len() == count.div_ceil(8), "{} bytes for {count} truth values", out.len());
+    match logical {
+        Logical::Bitmap => out.copy_from_slice(input.take(out.len() as u64, BITMAP)?),
+        Logical::BooleanRuns => {
+            out.fill(0);
+            runs(input, count, |run| {
+                if run.value {
+                    set(out, run.values);
+                }
+            })?;
+        }
+        Logical::Sparse => {
+            let Sparse { summary, stored } = Sparse::read(input, count)?;
+            let mut stored = stored.iter();
+            for (out, &summary) in out.chunks_mut(8).zip(summary) {
+                out.fill(0);
+                let mut left = summary;
+                while left != 0 {
+                    // `read` has checked the number of bytes, and that the bits lie inside.
+                    out[left.trailing_zeros() as usize] = stored.next().copied().unwrap_or(0);
+                    left &= left - 1;
+                }
+            }
+        }
+        Logical::BooleanRle => byte_runs(input, out)?,
+        other => panic!("{other:?} of truth values"),
+    }
+    if let Some(last) = out.last_mut() {
+        *last &= mask(count);
+    }
+    Ok(())
+}
+
+/// As [`decode`], of a payload that has its own length.
+///
+/// # Errors
+/// As [`decode`], or bytes follow the last value.
+///
+/// # Panics
+/// As [`decode`].
+pub fn decode_payload(logical: Logical, payload: Input<'_>, count: usize, out: &mut [u8]) -> Result<(), Error> {
+    let mut rest = payload;
+    decode(logical, &mut rest, count, out)?;
+    if rest.bytes().is_empty() {
+        return Ok(());
+    }
+    let (found, expected) = (payload.bytes().len() as u64, rest.offset() - payload.offset());
+    Err(fault(MltFault::Length { found, expected }, BITMAP).at(rest.offset()))
+}
+
+/// Passes over `count` truth values of version 2. Returns how many are set.
+///
+/// # Errors
+/// As [`decode`].
+///
+/// # Panics
+/// If `logical` is not [`Logical::Bitmap`], [`Logical::BooleanRuns`] or [`Logical::Sparse`].
+pub fn skip(logical: Logical, input: &mut Input<'_>, count: usize) -> Result<usize, Error> {
+    let last = count.div_ceil(8).saturating_sub(1);
+    let padding = |byte: Option<&u8>| byte.map_or(0, |byte| (byte & !mask(count)).count_ones() as usize);
+    match logical {
+        Logical::Bitmap => {
+            let bytes = input.take(count.div_ceil(8) as u64, BITMAP)?;
+            Ok(ones(bytes) - padding(bytes.last()))
+        }
+        Logical::BooleanRuns => {
+            let mut ones = 0;
+            runs(input, count, |run| ones += if run.value { run.values.len() } else { 0 })?;
+            Ok(ones)
+        }
+        Logical::Sparse => {
+            let Sparse { summary, stored } = Sparse::read(input, count)?;
+            let has_last = summary.get(last / 8).is_some_and(|byte| byte >> (last % 8) & 1 != 0);
+            Ok(ones(stored) - if has_last { padding(stored.last()) } else { 0 })
+        }
+        other => panic!("{other:?} of truth values without a length"),
+    }
+}
+
+/// The bits of the last byte that are values.
+fn mask(count: usize) -> u8 {
+    0xff >> (count.wrapping_neg() % 8)
+}
+
+fn ones(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word).count_ones());
+    words.chain(rest.iter().map(|byte| byte.count_ones())).map(|ones| ones as usize).sum()
+}
+
+/// A run of truth values.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    /// Absolute offset of its length.
+    pub start: u64,
+    pub value: bool,
+    pub values: Range<usize>,
+}
+
+/// Visits the runs of `count` values.
+pub(crate) fn runs(input: &mut Input<'_>, count: usize, mut visit: impl FnMut(Run)) -> Result<(), Error> {
+    let (mut at, mut value) = (0, false);
+    while at < count {
+        let start = input.offset();
+        let length = varint::next(input, 64)?;
+        let end = usize::try_from(length).ok().and_then(|length| at.checked_add(length)).filter(|&end| end <= count);
+        let Some(end) = end else {
+            let found = length.saturating_add(at as u64);
+            return Err(fault(MltFault::BooleanRunSum { found, expected: count as u64 }, RUNS).at(start));
+        };
+        visit(Run { start, value, values: at..end });
+        (at, value) = (end, !value);
+    }
+    Ok(())
+}
+
+fn set(out: &mut [u8], values: Range<usize>) {
+    if values.is_empty() {
+        return;
+    }
+    let (first, last) = (values.start / 8, (values.end - 1) / 8);
+    let (head, tail) = (0xff << (values.start % 8), mask(values.end));
+    if first == last {
+        out[first] |= head & tail;
+    } else {
+        out[first] |= head;
+        out[first + 1..last].fill(0xff);
+        out[last] |= tail;
+    }
+}
+
+/// The parts of sparse values: as many stored bytes as the summary has bits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sparse<'a> {
+    pub summary: &'a [u8],
+    pub stored: &'a [u8],
+}
+
+impl<'a> Sparse<'a> {
+    pub(crate) fn read(input: &mut Input<'a>, count: usize) -> Result<Sparse<'a>, Error> {
+        let bytes = count.div_ceil(8);
+        let summary = input.take(bytes.div_ceil(8) as u64, SUMMARY)?;
+        if summary.last().is_some_and(|last| last & !mask(bytes) != 0) {
+            return Err(fault(MltFault::SparseSummary, SUMMARY).at(input.offset() - 1));
+        }
+        let start = input.offset();
+        let stored = input.take(ones(summary) as u64, BYTES)?;
+        match stored.iter().position(|&byte| byte == 0) {
+            Some(at) => Err(fault(MltFault::SparseZero, BYTES).at(start + at as u64)),
+            None => Ok(Sparse { summary, stored }),
+        }
+    }
+}
+
+/// A run of bytes of Boolean RLE.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ByteRun<'a> {
+    /// Absolute offset of its control byte.
+    pub start: u64,
+    pub repeated: bool,
+    /// Bytes that it expands to.
+    pub length: usize,
+    /// The byte to repeat, or the bytes as they are; fewer where the payload ends.
+    pub bytes: &'a [u8],
+}
+
+/// The next run of bytes, unless the payload has ended.
+pub(crate) fn next_byte_run<'a>(input: &mut Input<'a>) -> Option<ByteRun<'a>> {
+    let start = input.offset();
+    let control = input.byte(BYTE_RUNS).ok()?;
+    let repeated = control < 128;
+    let length = if repeated { usize::from(control) + 3 } else { 256 - usize::from(control) };
+    let stored = if repeated { 1 } else { length };
+    let bytes = input.take(stored.min(input.bytes().len()) as u64, BYTE_RUNS).unwrap_or(&[]);
+    Some(ByteRun { start, repeated, length, bytes })
+}
+
+fn byte_runs(input: &mut Input<'_>, out: &mut [u8]) -> Result<(), Error> {
+    let (expected, mut filled) = (out.len(), 0);
+    let wrong = |found: usize, at| {
+        let kind = MltFault::BooleanRleLength { found: found as u64, expected: expected as u64 };
+        Err(fault(kind, BYTE_RUNS).at(at))
+    };
+    while let Some(ByteRun { start, repeated, length, bytes }) = next_byte_run(input) {
+        let Some(these) = out.get_mut(filled..filled + length) else {
+            return wrong(filled + length, start);
+        };
+        match bytes {
+            &[byte] if repeated => these.fill(byte),
+            bytes if bytes.len() == length => these.copy_from_slice(bytes),
+            _ => return wrong(filled + bytes.len(), start),
+        }
+        filled += length;
+    }
+    if filled == expected { Ok(()) } else { wrong(filled, input.offset()) }
+}
+
+/// Appends the first `count` truth values of a bitmap.
+///
+/// # Panics
+/// If the bitmap has fewer, or `logical` is no encoding of truth values.
+#[cfg(feature = "encode")]
+pub fn encode(logical: Logical, bitmap: &[u8], count: usize, out: &mut Vec<u8>) {
+    let mut bytes = bitmap[..count.div_ceil(8)].to_vec();
+    if let Some(last) = bytes.last_mut() {
+        *last &= mask(count);
+    }
+    match logical {
+        Logical::Bitmap => out.extend_from_slice(&bytes),
+        Logical::BooleanRuns => {
+            let bits: Vec<bool> = (0..count).map(|i| bytes[i / 8] >> (i % 8) & 1 != 0).collect();
+            if bits.first() == Some(&true) {
+                out.push(0);
+            }
+            bits.chunk_by(|a, b| a == b).for_each(|run| crate::output::push_uleb(run.len() as u64, out));
+        }
+        Logical::Sparse => {
+            let bit = |(i, &byte): (usize, &u8)| u8::from(byte != 0) << i;
+            out.extend(bytes.chunks(8).map(|eight| eight.iter().enumerate().map(bit).sum::<u8>()));
+            out.extend(bytes.iter().filter(|&&byte| byte != 0));
+        }
+        Logical::BooleanRle => encode_byte_runs(&bytes, out),
+        other => panic!("{other:?} of truth values"),
+    }
+}
+
+/// Three and more of a byte are repeated.
+#[cfg(feature = "encode")]
+fn encode_byte_runs(bytes: &[u8], out: &mut Vec<u8>) {
+    let control = |n: usize| n.to_le_bytes()[0];
+    let mut literal: &[u8] = &[];
+    let mut at = 0;
+    while at < bytes.len() {
+        let same = bytes[at..].iter().take(130).take_while(|&&byte| byte == bytes[at]).count();
+        let from = at - literal.len();
+        if same < 3 {
+            at += 1;
+            literal = &bytes[from..at];
+        }
+        if same >= 3 || literal.len() == 128 || at == bytes.len() {
+            if !literal.is_empty() {
+                out.push(control(256 - literal.len()));
+                out.extend_from_slice(literal);
+                literal = &[];
+            }
+            if same >= 3 {
+                out.extend([control(same - 3), bytes[at]]);
+                at += same;
+            }
+        }
+    }
+}

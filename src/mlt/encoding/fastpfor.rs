@@ -1,0 +1,579 @@
+//! FastPFOR: blocks of words at the width that most need; the high bits of the others, exceptions, in arrays by width.
+//!
+//! Source: MapLibre Tile specification, Encodings, "FastPFOR". A payload is 32-bit words: the number of values in whole
+//! blocks, pages of up to 65536 of them, and a tail of the values behind the last block, in bytes of which the last of a
+//! value has bit 7 set. A page is a word that says where the packed blocks end, the blocks, the size of their entries, the
+//! entries (width, number of exceptions and, if there are any, the width of the widest value and positions) in whole
+//! words, a bitmap of the arrays there are, and these: count and packed values, by ascending width.
+//!
+//! Version 1 has blocks of 256, and big-endian words; entries and tail are in words, too, so their bytes are reversed
+//! in each. Version 2 has blocks of 128, little-endian words, and values of 64 bits as well; the first has its values one
+//! after the other, the second in groups of 128 over the lanes of a vector.
+
+use super::word::Word;
+use super::{Scratch, fault};
+use crate::error::{EncodingFault, Error, ErrorKind, Limit, Part};
+use crate::input::Input;
+use crate::kernels::packed_len;
+use crate::limits::Limits;
+use crate::mlt::{MltFault, Options, Packing};
+
+/// Values of a page.
+const PAGE: usize = 65536;
+
+const HEADER: Part = Part::Values("", "FastPFOR block values");
+const PAGES: Part = Part::Values("", "FastPFOR page");
+const BLOCKS: Part = Part::Values("", "FastPFOR block");
+const ARRAYS: Part = Part::Values("", "FastPFOR exception array");
+const TAIL: Part = Part::Values("", "FastPFOR tail");
+
+/// Bytes that so many values need at least: an entry for each block, a byte for each value of the tail.
+pub(crate) fn least_bytes(block: u64, values: u64) -> u64 {
+    values / block * 2 + values % block
+}
+
+/// Which variant of the format, in a payload that starts at `start`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// Values of a block.
+    pub block: usize,
+    /// Groups of 128 values over the lanes of a vector.
+    pub interleaved: bool,
+    /// Words are big-endian. Absolute offsets below are those in the swapped payload.
+    pub swapped: bool,
+    /// Bits of a value.
+    pub bits: u32,
+    start: u64,
+}
+
+impl Form {
+    /// Version 1.
+    pub(crate) fn of_256(payload: Input<'_>) -> Form {
+        Form { block: 256, interleaved: false, swapped: true, bits: 32, start: payload.offset() }
+    }
+
+    /// Version 2.
+    pub(crate) fn of_128(payload: Input<'_>, bits: u32, packing: Packing) -> Form {
+        let interleaved = packing == Packing::Interleaved;
+        Form { block: 128, interleaved, swapped: false, bits, start: payload.offset() }
+    }
+
+    /// Where a byte lies in the payload as it is stored.
+    pub(crate) fn stored(&self, offset: u64) -> u64 {
+        if self.swapped { self.start + ((offset - self.start) ^ 3) } else { offset }
+    }
+
+    /// Unpacks values of one width. What they take in whole words is the same in both packings: [`words_len`].
+    pub(crate) fn unpack<W: Word>(&self, packed: &[u8], width: u32, out: &mut [W], options: &Options) {
+        let groups = if self.interleaved { out.len() / 128 } else { 0 };
+        let (lanes, rest) = packed.split_at(groups * 16 * width as usize);
+        let (grouped, others) = out.split_at_mut(groups * 128);
+        if !grouped.is_empty() {
+            W::unpack_lanes(options.kernels, lanes, width, grouped);
+        }
+        if !others.is_empty() {
+            W::unpack(options.kernels, rest, width, others);
+        }
+    }
+}
+
+/// Bytes of `n` packed values, in whole words.
+fn words_len(n: usize, width: u32) -> usize {
+    packed_len(n, width as usize).next_multiple_of(4)
+}
+
+/// Decodes a payload of version 1.
+///
+/// # Errors
+/// Each rule of the format that the payload breaks; [`MltFault::FastPfor64`] for words of 64 bits.
+pub fn decode_256<W: Word>(
+    payload: Input<'_>,
+    out: &mut [W],
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<(), Error> {
+    if W::BITS != 32 {
+        return Err(fault(MltFault::FastPfor64, HEADER).at(payload.offset()));
+    }
+    // Taken out, since exceptions are in the same scratch memory.
+    let mut bytes = std::mem::take(&mut scratch.bytes);
+    let form = Form::of_256(payload);
+    let result =
+        words_of(payload, form, options, &mut bytes).and_then(|words| decode(words, form, out, options, scratch));
+    scratch.bytes = bytes;
+    result
+}
+
+/// Decodes a payload of version 2, packed as [`Options::packing`] says.
+///
+/// # Errors
+/// Each rule of the format that the payload breaks.
+pub fn decode_128<W: Word>(
+    payload: Input<'_>,
+    out: &mut [W],
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<(), Error> {
+    let form = Form::of_128(payload, W::BITS, options.packing);
+    decode(words_of(payload, form, options, &mut Vec::new())?, form, out, options, scratch)
+}
+
+/// The payload with little-endian words: as it is, or swapped into `bytes`.
+pub(crate) fn words_of<'a>(
+    payload: Input<'a>,
+    form: Form,
+    options: &Options,
+    bytes: &'a mut Vec<u8>,
+) -> Result<Input<'a>, Error> {
+    let found = payload.bytes().len();
+    if !found.is_multiple_of(4) {
+        return Err(fault(MltFault::FastPforLength { found: found as u64 }, PAGES).at(payload.offset()));
+    }
+    if !form.swapped {
+        return Ok(payload);
+    }
+    Limits::check(found as u64, options.limits.max_scratch_bytes, Limit::ScratchBytes, PAGES)?;
+    let swapped = super::room(bytes, found);
+    options.kernels.swap_words(payload.bytes(), swapped);
+    Ok(Input::at(swapped, payload.offset()))
+}
+
+/// Takes the number of values that are in blocks, of `count` in all.
+pub(crate) fn block_values(words: &mut Input<'_>, form: Form, count: usize) -> Result<usize, Error> {
+    if count == 0 && words.bytes().is_empty() {
+        return Ok(0);
+    }
+    let start = *words;
+    let (found, expected) = (word(words, start)?, count as u64);
+    let values = usize::try_from(found).unwrap_or(usize::MAX);
+    let fault_is = if !values.is_multiple_of(form.block) {
+        MltFault::FastPforBlockValues { found, block: if form.block == 256 { 256 } else { 128 } }
+    } else if values > count {
+        MltFault::FastPforCount { found: found.into(), expected }
+    } else {
+        return Ok(values);
+    };
+    Err(fault(fault_is, HEADER).at(start.offset()))
+}
+
+/// Takes bytes of the page that starts at `page`.
+fn take<'a>(words: &mut Input<'a>, bytes: u64, page: Input<'a>) -> Result<&'a [u8], Error> {
+    let at = words.offset();
+    words.take(bytes, PAGES).map_err(|_| {
+        let needed = (at - page.offset() + bytes).div_ceil(4);
+        let kind = MltFault::FastPforPage { needed, available: page.bytes().len() as u64 / 4 };
+        fault(kind, PAGES).at(at)
+    })
+}
+
+fn word<'a>(words: &mut Input<'a>, page: Input<'a>) -> Result<u32, Error> {
+    let four = take(words, 4, page)?;
+    Ok(four.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)))
+}
+
+/// A page, behind which its exception arrays follow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page<'a> {
+    form: Form,
+    /// All from the page's start on.
+    whole: Input<'a>,
+    values: usize,
+    /// The packed blocks.
+    pub packed: Input<'a>,
+    /// The entries of blocks.
+    pub entries: Input<'a>,
+    /// Bit `k - 1` for each width `k` that has an array, but for those that were read.
+    pub arrays: u64,
+}
+
+impl<'a> Page<'a> {
+    /// Takes all but the exception arrays of a page of so many values.
+    pub(crate) fn read(words: &mut Input<'a>, form: Form, values: usize) -> Result<Page<'a>, Error> {
+        let whole = *words;
+        let end = word(words, whole)?;
+        if end == 0 {
+            return Err(fault(MltFault::FastPforOffset { found: 0, expected: 1 }, PAGES).at(whole.offset()));
+        }
+        let start = words.offset();
+        let packed = Input::at(take(words, 4 * (u64::from(end) - 1), whole)?, start);
+        let size = u64::from(word(words, whole)?);
+        let start = words.offset();
+        let entries = take(words, size.next_multiple_of(4), whole)?;
+        let entries = Input::at(&entries[..usize::try_from(size).unwrap_or(entries.len())], start);
+        let start = words.offset();
+        let mut arrays = u64::from(word(words, whole)?);
+        if form.bits == 64 {
+            arrays |= u64::from(word(words, whole)?) << 32;
+        }
+        if arrays & 1 != 0 {
+            return Err(fault(MltFault::FastPforBitmap, ARRAYS).at(start));
+        }
+        Ok(Page { form, whole, values, packed, entries, arrays })
+    }
+
+    /// Takes the next exception array, if there is one left.
+    pub(crate) fn next_array(&mut self, words: &mut Input<'a>) -> Result<Option<Array<'a>>, Error> {
+        if self.arrays == 0 {
+            return Ok(None);
+        }
+        let width = self.arrays.trailing_zeros() + 1;
+        self.arrays &= self.arrays - 1;
+        let start = words.offset();
+        let found = word(words, self.whole)?;
+        let count = usize::try_from(found).unwrap_or(usize::MAX);
+        if count > PAGE {
+            return Err(fault(MltFault::FastPforArray { found }, ARRAYS).at(start));
+        }
+        let packed = take(words, words_len(count, width) as u64, self.whole)?;
+        Ok(Some(Array { start, width, count, packed }))
+    }
+
+    /// What the blocks are.
+    pub(crate) fn blocks(&self) -> Blocks<'a> {
+        let Page { form, values, entries, .. } = *self;
+        Blocks { form, left: values / form.block, entries: entries.bytes(), end: entries.end() }
+    }
+
+    /// The blocks do not take just the words that the page has for them, or their entries are at fault.
+    #[cold]
+    fn other_size(&self) -> Error {
+        let (mut blocks, mut expected) = (self.blocks(), 1);
+        loop {
+            match blocks.next() {
+                Ok(Some(block)) => expected += words_len(self.form.block, block.width) as u64 / 4,
+                Ok(None) => break,
+                Err(error) => return error,
+            }
+        }
+        let found = 1 + self.packed.bytes().len() as u64 / 4;
+        fault(MltFault::FastPforOffset { found, expected }, PAGES).at(self.whole.offset())
+    }
+}
+
+/// An exception array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Array<'a> {
+    /// Absolute offset of its count.
+    pub start: u64,
+    pub width: u32,
+    pub count: usize,
+    pub packed: &'a [u8],
+}
+
+/// The blocks of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Blocks<'a> {
+    form: Form,
+    left: usize,
+    entries: &'a [u8],
+    /// Absolute offset behind the entries.
+    end: u64,
+}
+
+/// What a block is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block<'a> {
+    /// Absolute offset of its entry.
+    pub start: u64,
+    pub width: u32,
+    /// That of its widest value; `width` if there are no exceptions.
+    pub max_width: u32,
+    /// Where its exceptions are in the block.
+    pub positions: &'a [u8],
+}
+
+impl<'a> Blocks<'a> {
+    /// The next block's entry.
+    pub(crate) fn next(&mut self) -> Result<Option<Block<'a>>, Error> {
+        let start = self.end - self.entries.len() as u64;
+        if self.left == 0 {
+            return if self.entries.is_empty() { Ok(None) } else { Err(self.other_entries(0)) };
+        }
+        let Form { block, bits, .. } = self.form;
+        let &[width, exceptions, ref rest @ ..] = self.entries else {
+            return Err(self.other_entries(2));
+        };
+        let wide = |found: u8, at| {
+            let kind = MltFault::FastPforWidth { found, max: if bits == 64 { 64 } else { 32 } };
+            Err(fault(kind, BLOCKS).at(self.form.stored(start + at)))
+        };
+        if u32::from(width) > bits {
+            return wide(width, 0);
+        }
+        if exceptions == 0 {
+            (self.entries, self.left) = (rest, self.left - 1);
+            return Ok(Some(Block { start, width: width.into(), max_width: width.into(), positions: &[] }));
+        }
+        let split = rest.split_first().and_then(|(&max, rest)| Some((max, rest.split_at_checked(exceptions.into())?)));
+        let Some((max_width, (positions, rest))) = split else {
+            return Err(self.other_entries(3 + u64::from(exceptions)));
+        };
+        if u32::from(max_width) > bits {
+            return wide(max_width, 2);
+        }
+        if max_width <= width {
+            let kind = MltFault::FastPforMaxWidth { found: max_width, width };
+            return Err(fault(kind, BLOCKS).at(self.form.stored(start + 2)));
+        }
+        if let Some(at) = positions.iter().position(|&position| usize::from(position) >= block) {
+            let kind = MltFault::FastPforPosition { found: positions[at], values: 128 };
+            return Err(fault(kind, BLOCKS).at(self.form.stored(start + 3 + at as u64)));
+        }
+        (self.entries, self.left) = (rest, self.left - 1);
+        Ok(Some(Block { start, width: width.into(), max_width: max_width.into(), positions }))
+    }
+
+    /// Whether another block of this width follows.
+    fn continues(&self, width: u32) -> bool {
+        self.left > 0 && self.entries.first().is_some_and(|&next| u32::from(next) == width)
+    }
+
+    /// The entries are longer than the blocks need, or shorter than a block's `needed` bytes.
+    #[cold]
+    fn other_entries(&self, needed: u64) -> Error {
+        let kind = MltFault::FastPforEntries { found: self.entries.len() as u64, expected: needed };
+        fault(kind, BLOCKS).at(self.end - self.entries.len() as u64)
+    }
+}
+
+fn decode<W: Word>(
+    mut words: Input<'_>,
+    form: Form,
+    out: &mut [W],
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<(), Error> {
+    let (blocks, tail) = out.split_at_mut(block_values(&mut words, form, out.len())?);
+    let exceptions = W::exceptions(scratch);
+    for out in blocks.chunks_mut(PAGE) {
+        let mut page = Page::read(&mut words, form, out.len())?;
+        // Of each width, those of its array that are left.
+        let mut left = [(0, 0); 65];
+        let mut held = 0;
+        while let Some(array) = page.next_array(&mut words)? {
+            let end = held + array.count;
+            let size = end as u64 * u64::from(W::BITS / 8);
+            Limits::check(size, options.limits.max_scratch_bytes, Limit::ScratchBytes, ARRAYS)?;
+            form.unpack(array.packed, array.width, &mut super::room(exceptions, end)[held..], options);
+            left[array.width as usize] = (held, end);
+            held = end;
+        }
+        page_values(&page, exceptions, &mut left, out, options)?;
+    }
+    decode_tail(words, blocks.len(), tail, options)
+}
+
+fn page_values<W: Word>(
+    page: &Page<'_>,
+    exceptions: &[W],
+    left: &mut [(usize, usize); 65],
+    out: &mut [W],
+    options: &Options,
+) -> Result<(), Error> {
+    let form = page.form;
+    let (mut blocks, mut packed, mut out) = (page.blocks(), page.packed.bytes(), out);
+    loop {
+        let mut run = blocks;
+        let Some(Block { width, positions, .. }) = blocks.next()? else {
+            break;
+        };
+        // Blocks of one width are unpacked together.
+        let (mut n, mut patched) = (form.block, !positions.is_empty());
+        while blocks.continues(width)
+            && let Some(block) = blocks.next()?
+        {
+            n += form.block;
+            patched |= !block.positions.is_empty();
+        }
+        let Some((these, rest)) = packed.split_at_checked(words_len(n, width)) else {
+            return Err(page.other_size());
+        };
+        let (values, others) = out.split_at_mut(n);
+        form.unpack(these, width, values, options);
+        if patched {
+            for values in values.chunks_mut(form.block) {
+                if let Some(block) = run.next()? {
+                    patch(block, form, exceptions, left, values, options)?;
+                }
+            }
+        }
+        (packed, out) = (rest, others);
+    }
+    if packed.is_empty() { Ok(()) } else { Err(page.other_size()) }
+}
+
+fn patch<W: Word>(
+    block: Block<'_>,
+    form: Form,
+    exceptions: &[W],
+    left: &mut [(usize, usize); 65],
+    values: &mut [W],
+    options: &Options,
+) -> Result<(), Error> {
+    let Block { start, width, max_width, positions } = block;
+    if positions.is_empty() {
+        return Ok(());
+    }
+    let more = max_width - width;
+    let these = if more == 1 {
+        // They have no array: all are 1.
+        &W::ONES[..positions.len()]
+    } else {
+        let (at, end) = &mut left[more as usize];
+        if *end - *at < positions.len() {
+            let width = more.to_le_bytes()[0];
+            return Err(fault(MltFault::FastPforException { width }, BLOCKS).at(form.stored(start)));
+        }
+        let these = &exceptions[*at..*at + positions.len()];
+        *at += positions.len();
+        these
+    };
+    W::patch(options.kernels, positions, these, width, values);
+    Ok(())
+}
+
+/// The values behind the last of `before` in blocks: all that the rest of a payload holds, but for an unfinished one.
+fn decode_tail<W: Word>(rest: Input<'_>, before: usize, out: &mut [W], options: &Options) -> Result<(), Error> {
+    let seen = W::vbytes(options.kernels, rest.bytes(), out);
+    let behind = &rest.bytes()[seen.bytes..];
+    let more = behind.iter().filter(|&&byte| byte >= 0x80).count();
+    if seen.values == out.len() && more == 0 {
+        return Ok(());
+    }
+    let at = rest.offset() + seen.bytes as u64;
+    if seen.values < out.len() && more > 0 {
+        // One that ends, but has too many bits or bytes.
+        let kind = ErrorKind::Encoding(EncodingFault::VarintOverflow { bits: W::BITS });
+        return Err(Error::new(kind, TAIL).at(at).index((before + seen.values) as u64));
+    }
+    let found = (before + seen.values + more) as u64;
+    Err(fault(MltFault::FastPforCount { found, expected: (before + out.len()) as u64 }, TAIL).at(at))
+}
+
+/// Appends a payload of version 1; nothing if there are no words.
+///
+/// # Panics
+/// If the words have 64 bits, or are 2^32.
+#[cfg(feature = "encode")]
+pub fn encode_256<W: Word>(words: &[W], out: &mut Vec<u8>) {
+    assert!(W::BITS == 32, "FastPFOR of version 1 has words of 32 bits");
+    encode(words, Form::of_256(Input::new(&[])), out);
+}
+
+/// Appends a payload of version 2; nothing if there are no words.
+///
+/// # Panics
+/// If there are 2^32 words.
+#[cfg(feature = "encode")]
+pub fn encode_128<W: Word>(words: &[W], packing: Packing, out: &mut Vec<u8>) {
+    encode(words, Form::of_128(Input::new(&[]), W::BITS, packing), out);
+}
+
+#[cfg(feature = "encode")]
+fn encode<W: Word>(words: &[W], form: Form, out: &mut Vec<u8>) {
+    if words.is_empty() {
+        return;
+    }
+    let start = out.len();
+    let (blocks, tail) = words.split_at(words.len() / form.block * form.block);
+    push_word(blocks.len(), out);
+    blocks.chunks(PAGE).for_each(|page| encode_page(page, form, out));
+    for word in tail {
+        let from = out.len();
+        crate::output::push_uleb(word.widen(), out);
+        // Of each value the last byte is marked, not all the others.
+        out[from..].iter_mut().for_each(|byte| *byte ^= 0x80);
+    }
+    pad(start, out);
+    if form.swapped {
+        out[start..].as_chunks_mut::<4>().0.iter_mut().for_each(|word| word.reverse());
+    }
+}
+
+#[cfg(feature = "encode")]
+fn encode_page<W: Word>(values: &[W], form: Form, out: &mut Vec<u8>) {
+    let (mut packed, mut entries) = (Vec::new(), Vec::new());
+    let mut arrays: Vec<Vec<W>> = vec![Vec::new(); 65];
+    let byte = |n: usize| n.to_le_bytes()[0];
+    for block in values.chunks(form.block) {
+        let (width, max_width) = widths(block);
+        let high = |value: W| value.widen().checked_shr(width).unwrap_or(0);
+        let low: Vec<W> = block.iter().map(|&value| W::cut(value.widen() ^ high(value) << (width % 64))).collect();
+        pack(&low, width, form, &mut packed);
+        let wide = || block.iter().enumerate().filter(|(_, value)| high(**value) > 0);
+        entries.extend([byte(width as usize), byte(wide().count())]);
+        if max_width > width {
+            entries.push(byte(max_width as usize));
+            entries.extend(wide().map(|(position, _)| byte(position)));
+            arrays[(max_width - width) as usize].extend(wide().map(|(_, value)| W::cut(high(*value))));
+        }
+    }
+    push_word(1 + packed.len() / 4, out);
+    out.append(&mut packed);
+    push_word(entries.len(), out);
+    let start = out.len();
+    out.append(&mut entries);
+    pad(start, out);
+    // Exceptions that are one bit wider need no array.
+    let arrays = || arrays.iter().enumerate().skip(2).filter(|(_, array)| !array.is_empty());
+    let bitmap = arrays().fold(0u64, |bitmap, (width, _)| bitmap | 1 << (width - 1));
+    out.extend_from_slice(&bitmap.to_le_bytes()[..form.bits as usize / 8]);
+    for (width, array) in arrays() {
+        push_word(array.len(), out);
+        pack(array, u32::try_from(width).unwrap_or(0), form, out);
+    }
+}
+
+/// The width of a block and that of its widest value, at the cost that the format names.
+#[cfg(feature = "encode")]
+fn widths<W: Word>(block: &[W]) -> (u32, u32) {
+    let mut counts = [0; 65];
+    for value in block {
+        counts[64 - value.widen().leading_zeros() as usize] += 1;
+    }
+    let max_width = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
+    let (mut best, mut least, mut exceptions) = (max_width, block.len() * max_width, 0);
+    for width in (0..max_width).rev() {
+        exceptions += counts[width + 1];
+        let cost = block.len() * width + exceptions * (8 + max_width - width) + 8;
+        if exceptions < block.len() && cost < least {
+            (best, least) = (width, cost);
+        }
+    }
+    let bits = |width: usize| u32::from(width.to_le_bytes()[0]);
+    (bits(best), bits(max_width))
+}
+
+/// Appends values of one width in whole words.
+#[cfg(feature = "encode")]
+fn pack<W: Word>(values: &[W], width: u32, form: Form, out: &mut Vec<u8>) {
+    let packed = |values: &mut dyn Iterator<Item = &W>| {
+        let mut bytes = Vec::new();
+        crate::output::pack(values.map(|value| value.widen()), width, &mut bytes);
+        bytes
+    };
+    let (groups, rest) = if form.interleaved { values.as_chunks::<128>() } else { (&[][..], values) };
+    let size = form.bits as usize / 8;
+    for group in groups {
+        // Each lane on its own, then a word of each in turn.
+        let lanes: Vec<Vec<u8>> =
+            (0..16 / size).map(|lane| packed(&mut group.iter().skip(lane).step_by(16 / size))).collect();
+        for word in 0..width as usize {
+            lanes.iter().for_each(|lane| out.extend_from_slice(&lane[word * size..][..size]));
+        }
+    }
+    let start = out.len();
+    out.append(&mut packed(&mut rest.iter()));
+    pad(start, out);
+}
+
+#[cfg(feature = "encode")]
+fn push_word(value: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&u32::try_from(value).expect("fewer than 2^32").to_le_bytes());
+}
+
+/// Fills up to whole words from `start` on.
+#[cfg(feature = "encode")]
+fn pad(start: usize, out: &mut Vec<u8>) {
+    out.resize(start + (out.len() - start).next_multiple_of(4), 0);
+}
