@@ -42,7 +42,7 @@ pub struct Meant {
 }
 
 /// A layer as it is meant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MeantLayer {
     /// 1 or 2.
     pub version: u8,
