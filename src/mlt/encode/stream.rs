@@ -1,6 +1,6 @@
 //! Streams with their headers, as either version writes them.
 
-use super::super::encoding::word::Word;
+use super::super::encoding::Word;
 use super::super::encoding::{Float, alp, boolean, delta, float_dictionary, integers};
 use super::super::{Logical, Physical};
 use super::coding::{Floats, Integers, Truths, Version, Words};
