@@ -4,8 +4,7 @@ use super::data::{
     Budget, Coded, Kept, LayerData, MValueData, PropertyData, Store, StringStore, TileData, Validity, ones,
 };
 use super::encoding::integers::{self, Coding};
-use super::encoding::word::Word;
-use super::encoding::{Scratch, alp, boolean, fault, float_dictionary, fsst, strings};
+use super::encoding::{Scratch, Word, alp, boolean, fault, float_dictionary, fsst, strings};
 use super::geometry::Geometry;
 use super::nested::NestedData;
 use super::outline::{ColumnKind, ColumnOutline, DataType, Presence, StringLayout};
@@ -290,19 +289,19 @@ impl Core {
         stream: &Stream,
         memory: &'m mut Kept<u32>,
     ) -> Result<&'m [u32], Error> {
-        self.enough(stream)?;
+        self.enough(layer, stream)?;
         let words = memory.scratch(stream.count as usize, &self.budget)?;
         self.words(layer, stream, false, words)?;
         Ok(words)
     }
 
     /// That the payload can hold so many values, before there is memory for them.
-    pub(crate) fn enough(&mut self, stream: &Stream) -> Result<(), Error> {
-        let bytes = stream.end - stream.header.1;
-        let most = Coding::of(stream, false, false).most_values(bytes);
-        if let Some(available) = most.filter(|&most| most < stream.count.into()) {
-            let kind = MltFault::Count { found: stream.count.into(), expected: available };
-            return Err(fault(kind, VALUES).at(stream.header.0).in_stream(stream.role.name()));
+    pub(crate) fn enough(&mut self, layer: Layer<'_>, stream: &Stream) -> Result<(), Error> {
+        // rANS symbols that are the only ones of their contexts cost nothing.
+        if stream.logical != Logical::Rans {
+            Coding::of(stream, false, false)
+                .check(stream.count.into(), layer.payload(stream))
+                .map_err(|e| e.in_stream(stream.role.name()))?;
         }
         self.budget.values(stream.count as usize)
     }
@@ -368,7 +367,9 @@ impl Core {
         }
         let stream = of.streams.first().ok_or_else(missing)?;
         counted(stream, present)?;
-        self.budget.values(slots)?;
+        if data_type != DataType::Bool {
+            self.enough(layer, stream)?;
+        }
         let mut memory = std::mem::take(&mut self.memory);
         let result = match data_type {
             DataType::Bool => self.truth(layer, stream, validity, slots, &mut memory, &mut out.bytes),
@@ -422,7 +423,8 @@ impl Core {
         fill: impl FnOnce(&mut Core, &mut [T]) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let Some(bits) = validity.get() else {
-            return fill(self, out.make(slots, &mut self.budget)?);
+            let out = out.make(slots, &mut self.budget)?;
+            return fill(self, out);
         };
         let dense = dense.scratch(slots - validity.nulls, &self.budget)?;
         fill(self, dense)?;
@@ -525,7 +527,6 @@ impl Core {
     ) -> Result<(), Error> {
         match of.strings {
             StringLayout::Plain | StringLayout::Fsst => {
-                self.budget.values(slots)?;
                 out.words.clear();
                 self.entries(layer, of.streams, Some((validity, slots)), &mut out.strings)
             }
@@ -552,7 +553,7 @@ impl Core {
         (out.data_type, out.len) = (DataType::String, slots);
         let stream = of.streams.iter().find(|stream| stream.role == Role::Codes).ok_or_else(missing)?;
         counted(stream, slots - validity.nulls)?;
-        self.budget.values(slots)?;
+        self.enough(layer, stream)?;
         let mut dense = std::mem::take(&mut self.memory.words);
         let fill = |core: &mut Core, out: &mut [u32]| {
             core.words(layer, stream, false, out)?;

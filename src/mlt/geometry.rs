@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::MltFault;
 use super::data::Kept;
 use super::decoder::{Core, Memory, counted};
+use super::encoding::integers::Coding;
 use super::encoding::{fault, vertices};
 use super::outline::GeometryOutline;
 use super::stream::{Role, Stream};
@@ -531,7 +532,7 @@ impl Core {
         };
         let components = usize::from(of.components);
         let words = stream.count as usize * components;
-        self.enough_vertices(stream, components)?;
+        self.enough(layer, stream)?;
         let [geometries, parts, rings] = &out.levels;
         let runs = match () {
             () if *rings => Some(out.rings.get()),
@@ -541,13 +542,14 @@ impl Core {
         };
         let strict = layer.version() == 2;
         let decode = |core: &mut Core, words: &mut [u32]| {
-            let (logical, physical, payload) = (stream.logical, stream.physical, layer.payload(stream));
             let (words, options, scratch) = (bytemuck::cast_slice_mut(words), &core.options, &mut core.scratch);
-            vertices::decode(physical, logical, payload, of.components, runs, words, options, scratch, strict)
+            let coding = Coding::of(stream, true, strict);
+            vertices::decode(&coding, layer.payload(stream), of.components, runs, words, options, scratch)
                 .map_err(|e| e.in_stream(stream.role.name()))
         };
         // Straight to their place where they are neither distinct ones nor have elevations.
-        if of.offsets.is_none() && components == 2 {
+        let straight = components == 2;
+        if of.offsets.is_none() && straight {
             let vertices = out.vertices.make(stream.count as usize, &mut self.budget)?;
             return decode(self, bytemuck::cast_slice_mut(vertices));
         }
@@ -557,30 +559,26 @@ impl Core {
         if let Some(offsets) = of.offsets {
             let stream = layer.stream(offsets);
             let offsets = self.all_words(layer, stream, &mut memory.more_words)?;
-            let to: &mut [u32] = match components {
-                2 => bytemuck::cast_slice_mut(out.vertices.make(offsets.len(), &mut self.budget)?),
-                _ => memory.symbols.scratch(offsets.len() * components, &self.budget)?,
+            let to: &mut [u32] = if straight {
+                bytemuck::cast_slice_mut(out.vertices.make(offsets.len(), &mut self.budget)?)
+            } else {
+                memory.symbols.scratch(offsets.len() * components, &self.budget)?
             };
-            vertices::gather(
-                bytemuck::cast_slice(all),
-                of.components,
-                offsets,
-                stream.header.1,
-                bytemuck::cast_slice_mut(to),
-                &self.options,
-            )
-            .map_err(|e| e.in_stream(stream.role.name()))?;
-            all = to;
-        }
-        if components == 3 {
-            let n = all.len() / 3;
-            let vertices = out.vertices.make(n, &mut self.budget)?;
-            let z = out.z_words.make(n, &mut self.budget)?;
-            for ((&[x, y, from], vertex), z) in all.as_chunks().0.iter().zip(vertices).zip(z) {
-                (*vertex, *z) = (u64::from(x) | u64::from(y) << 32, from);
+            let (table, gathered) = (bytemuck::cast_slice(all), bytemuck::cast_slice_mut(to));
+            vertices::gather(table, of.components, offsets, stream.header.1, gathered, &self.options)
+                .map_err(|e| e.in_stream(stream.role.name()))?;
+            if straight {
+                return Ok(());
             }
-            out.z = Some(of.z_step);
+            all = memory.symbols.get();
         }
+        let n = all.len() / 3;
+        let vertices = out.vertices.make(n, &mut self.budget)?;
+        let z = out.z_words.make(n, &mut self.budget)?;
+        for ((&[x, y, from], vertex), z) in all.as_chunks().0.iter().zip(vertices).zip(z) {
+            (*vertex, *z) = (u64::from(x) | u64::from(y) << 32, from);
+        }
+        out.z = Some(of.z_step);
         Ok(())
     }
 }

@@ -18,6 +18,8 @@ mod outline;
 mod stream;
 mod tile;
 mod triangles;
+mod v1;
+mod v2;
 mod walk;
 
 pub use crate::input::Input;

@@ -317,7 +317,7 @@ impl Core {
         counted(ids, present)?;
         let bits = this.store.bytes.make(table.count.div_ceil(8) as usize, &mut self.budget)?;
         self.bits(layer, table, bits)?;
-        self.enough(ids)?;
+        self.enough(layer, ids)?;
         let words = this.store.words.make(present, &mut self.budget)?;
         self.words(layer, ids, false, words)?;
         this.fields = fields;

@@ -3,7 +3,6 @@
 //! Source: version 1 container, section 6.4; version 2 container, section 4.2.
 
 use super::MltFault;
-use super::data::Kept;
 use super::decoder::{Core, Memory, counted};
 use super::encoding::fault;
 use super::geometry::{Geometry, POLYGONS};
@@ -55,7 +54,7 @@ impl Core {
         };
         out.tessellated = true;
         if of.indices.is_some() {
-            self.enough(corners)?;
+            self.enough(layer, corners)?;
             let to = out.corners.make(3 * triangles, &mut self.budget)?;
             self.words(layer, corners, false, to)?;
             return from_features(corners, out);

@@ -199,7 +199,8 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         }
         let (start, part) = (self.input.offset(), Part::Values("", "column counts"));
         let both = self.input.uleb(64, part)?;
-        let every_second = |bits: u64| (0..32).fold(0, |count, bit| count | u32::from(bits >> (2 * bit) & 1 == 1) << bit);
+        let every_second =
+            |bits: u64| (0..32).fold(0, |count, bit| count | u32::from(bits >> (2 * bit) & 1 == 1) << bit);
         let (count, m_count) = (every_second(both), every_second(both >> 1));
         let counts = format_args!("{count} columns, {m_count} of values of vertices");
         self.observer.field("column counts", start..self.input.offset(), counts);
@@ -240,15 +241,26 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let all_streams = first..streams.end;
         let data = meta.end..self.input.offset();
         let prefix = 0..0;
-        self.end_column(
-            ColumnOutline { kind, code, data_type, name, prefix, presence, strings, streams, all_streams, meta, data },
-        )
+        self.end_column(ColumnOutline {
+            kind,
+            code,
+            data_type,
+            name,
+            prefix,
+            presence,
+            strings,
+            streams,
+            all_streams,
+            meta,
+            data,
+        })
     }
 
     fn m_value(&mut self, columns: &Columns) -> Result<(), Error> {
         let (start, _) = self.start_column(columns.first);
         let code = self.byte("column type")?;
-        let data_type = data_type(code & 15).filter(|it| is_leaf(*it)).ok_or_else(|| unknown(code, "column type", start))?;
+        let data_type =
+            data_type(code & 15).filter(|it| is_leaf(*it)).ok_or_else(|| unknown(code, "column type", start))?;
         let name = self.column_name(0..0)?;
         let meta = start..self.input.offset();
         let first = index(self.outline.streams.len());
@@ -257,9 +269,19 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let (strings, streams) = self.data(data_type, Values { known: None, implied: false })?;
         let (kind, prefix, all_streams) = (ColumnKind::MValue, 0..0, first..streams.end);
         let data = meta.end..self.input.offset();
-        self.end_column(
-            ColumnOutline { kind, code, data_type, name, prefix, presence, strings, streams, all_streams, meta, data },
-        )
+        self.end_column(ColumnOutline {
+            kind,
+            code,
+            data_type,
+            name,
+            prefix,
+            presence,
+            strings,
+            streams,
+            all_streams,
+            meta,
+            data,
+        })
     }
 
     fn shared_dictionary(&mut self, columns: &Columns, code: u8, start: u64) -> Result<(), Error> {
@@ -332,10 +354,13 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
 
     fn end_column(&mut self, column: ColumnOutline) -> Result<(), Error> {
         self.room()?;
-        self.observer.leave(self.input.offset(), match column.kind {
-            ColumnKind::SharedDictionary { .. } => "shared dictionary",
-            _ => column.data_type.name(),
-        });
+        self.observer.leave(
+            self.input.offset(),
+            match column.kind {
+                ColumnKind::SharedDictionary { .. } => "shared dictionary",
+                _ => column.data_type.name(),
+            },
+        );
         self.outline.columns.push(column);
         Ok(())
     }
@@ -404,9 +429,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     fn strings(&mut self, values: Values) -> Result<(StringLayout, Indices), Error> {
         let first = index(self.outline.streams.len());
         let leading = self.stream(values.want(Role::Lengths, Family::Strings))?;
-        let mut next = |role, family| {
-            self.stream(Wanted { role, family, implied: Some(leading.count), must: None })
-        };
+        let mut next = |role, family| self.stream(Wanted { role, family, implied: Some(leading.count), must: None });
         let layout = match leading.extension {
             0 => StringLayout::Plain,
             1 => StringLayout::Dictionary,
@@ -447,7 +470,9 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let (explicit, code, physical, extension) =
             (encoding & 0x80 != 0, encoding >> 4 & 7, encoding >> 2 & 3, encoding & 3);
         let logical = match (family, code) {
-            (Int | LongInt | Strings | Codes | Float | Double | Vertex | VertexDict | Bytes | DictBytes, 0) => Logical::None,
+            (Int | LongInt | Strings | Codes | Float | Double | Vertex | VertexDict | Bytes | DictBytes, 0) => {
+                Logical::None
+            }
             (Int | LongInt | Strings | Codes | Vertex | VertexDict, 1) => Logical::Delta,
             (Int | LongInt | Strings | Codes, 2) => Logical::RlePairs,
             (Int | LongInt | Strings | Codes, 3) => Logical::DeltaRlePairs,
@@ -734,9 +759,7 @@ struct NodeStart {
 
 fn data_type(code: u8) -> Option<DataType> {
     use DataType::*;
-    let types = [
-        Id, LongId, Bool, Int8, UInt8, Int32, UInt32, Int64, UInt64, Float, Double, String, Struct, List, Map,
-    ];
+    let types = [Id, LongId, Bool, Int8, UInt8, Int32, UInt32, Int64, UInt64, Float, Double, String, Struct, List, Map];
     types.get(usize::from(code)).copied()
 }
 

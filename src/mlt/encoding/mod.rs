@@ -19,8 +19,8 @@ pub mod rans;
 pub mod rle;
 pub mod strings;
 pub mod varint;
-mod word;
 pub mod vertices;
+mod word;
 
 use bytemuck::Pod;
 
