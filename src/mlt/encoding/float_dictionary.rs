@@ -56,3 +56,80 @@ pub fn decode<T: Float>(
         }
     }
 }
+
+/// The distinct values by their bits, in the order in which each comes first, and the code of each value.
+///
+/// # Panics
+/// If there are 2^32 distinct ones or more.
+#[cfg(feature = "encode")]
+pub fn encode<T: Float>(values: &[T]) -> (Vec<T>, Vec<u32>) {
+    let (first, codes) = super::distinct(values.iter().map(|value| value.bits()));
+    let mut entries = vec![T::zeroed(); first.len()];
+    for (&value, &code) in values.iter().zip(&codes) {
+        entries[code as usize] = value;
+    }
+    (entries, codes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Kernels;
+
+    /// The bytes of the values, on every level, from a dictionary at an odd address.
+    fn decoded<T: Float>(codes: &[u32], dictionary: &[T], entries: usize) -> Result<Vec<u8>, Error> {
+        let bytes = [&[0], bytemuck::cast_slice(dictionary)].concat();
+        let decode = |kernels| {
+            let (options, mut scratch, mut out) =
+                (Options::with_kernels(kernels), Scratch::new(), vec![T::zeroed(); codes.len()]);
+            decode(codes, 5, Input::at(&bytes[1..], 100), entries, &mut out, &options, &mut scratch)?;
+            Ok(bytemuck::cast_slice(&out).to_vec())
+        };
+        let first: Result<Vec<u8>, Error> = decode(Kernels::auto());
+        for kernels in Kernels::available() {
+            match (&first, decode(kernels)) {
+                (Ok(first), Ok(other)) => assert_eq!(*first, other),
+                (Err(first), Err(other)) => assert_eq!(first.to_string(), other.to_string()),
+                (first, other) => panic!("{}: {first:?}, {other:?}", kernels.name()),
+            }
+        }
+        first
+    }
+
+    #[test]
+    fn worked_example() {
+        let values = [1.5f32, 0.25, 1.5, 1.5, 0.25];
+        let (codes, entries) = ([0, 1, 0, 0, 1], [1.5f32, 0.25]);
+        assert_eq!(decoded(&codes, &entries, 2).unwrap(), bytemuck::cast_slice::<_, u8>(&values));
+        #[cfg(feature = "encode")]
+        assert_eq!(encode(&values), (entries.to_vec(), codes.to_vec()));
+    }
+
+    #[test]
+    fn bits_are_kept() {
+        let values = [0.0f64, -0.0, f64::from_bits(0x7ff8_0000_0000_0001), f64::NAN, 0.0];
+        let (codes, entries) = ([0, 1, 2, 3, 0], &values[..4]);
+        assert_eq!(decoded(&codes, entries, 4).unwrap(), bytemuck::cast_slice::<_, u8>(&values));
+        #[cfg(feature = "encode")]
+        {
+            let (found, numbers) = encode(&values);
+            assert_eq!(bytemuck::cast_slice::<_, u8>(&found), bytemuck::cast_slice::<_, u8>(entries));
+            assert_eq!(numbers, codes);
+        }
+        assert!(decoded::<f32>(&[], &[], 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn faults() {
+        let error = decoded(&[0, 1, 2, 9], &[1.0f32, 2.0], 2).unwrap_err();
+        assert_eq!(
+            (error.kind().name(), error.offset(), error.value_index()),
+            ("code_out_of_dictionary", Some(5), Some(2))
+        );
+        assert_eq!(decoded(&[0], &[0f64; 0], 0).unwrap_err().kind().name(), "code_out_of_dictionary");
+        for entries in [1, 3] {
+            let error = decoded(&[0], &[1.0f64, 2.0], entries).unwrap_err();
+            assert_eq!((error.kind().name(), error.offset()), ("stream_length", Some(100)));
+        }
+    }
+}

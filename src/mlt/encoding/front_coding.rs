@@ -58,3 +58,92 @@ pub fn decode(
     options.kernels.prefixed(&[], prefixes, new, suffixes.bytes(), out);
     Ok(())
 }
+
+/// The lengths, prefixes before suffixes, and the suffixes of entries, which should be sorted.
+///
+/// # Panics
+/// If an entry has 2^32 bytes or more.
+#[cfg(feature = "encode")]
+pub fn encode<'a>(entries: impl IntoIterator<Item = &'a [u8]>) -> (Vec<u32>, Vec<u8>) {
+    let (mut lengths, mut new, mut suffixes, mut before) = (Vec::new(), Vec::new(), Vec::new(), &[][..]);
+    let length = |bytes: usize| u32::try_from(bytes).expect("less than 4 GiB");
+    for entry in entries {
+        let shared = entry.iter().zip(before).take_while(|(a, b)| a == b).count();
+        lengths.push(length(shared));
+        new.push(length(entry.len() - shared));
+        suffixes.extend_from_slice(&entry[shared..]);
+        before = entry;
+    }
+    lengths.append(&mut new);
+    (lengths, suffixes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Kernels;
+
+    fn decoded(lengths: &[u32], suffixes: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+        limited(lengths, suffixes, Limits::default())
+    }
+
+    fn limited(lengths: &[u32], suffixes: &[u8], limits: Limits) -> Result<Vec<Vec<u8>>, Error> {
+        // What was there does not matter.
+        let (mut offsets, mut out, mut entries) = (vec![7; 3], vec![7; 100], Vec::new());
+        for kernels in Kernels::available() {
+            let options = Options::with_kernels(kernels).limits(limits);
+            decode(lengths, Input::at(suffixes, 10), &mut offsets, &mut out, &options)?;
+            let found: Vec<_> =
+                offsets.windows(2).map(|bounds| out[bounds[0] as usize..bounds[1] as usize].to_vec()).collect();
+            assert_eq!(offsets.last().map(|&end| end as usize), Some(out.len()));
+            assert!(entries.is_empty() || entries == found, "{}", kernels.name());
+            entries = found;
+        }
+        Ok(entries)
+    }
+
+    #[test]
+    fn worked_example() {
+        let entries: [&[u8]; 3] = [b"Main Street", b"Main Street North", b"Maple Avenue"];
+        let (lengths, suffixes) = ([0, 11, 2, 11, 6, 10], b"Main Street Northple Avenue");
+        assert_eq!(decoded(&lengths, suffixes).unwrap(), entries);
+        #[cfg(feature = "encode")]
+        assert_eq!(encode(entries), (lengths.to_vec(), suffixes.to_vec()));
+    }
+
+    #[test]
+    fn few_and_empty_entries() {
+        assert!(decoded(&[], b"").unwrap().is_empty());
+        assert_eq!(decoded(&[0, 0], b"").unwrap(), [b""]);
+        assert_eq!(decoded(&[0, 0, 0, 1, 0, 1], b"ab").unwrap(), [&b"a"[..], b"", b"b"]);
+    }
+
+    #[test]
+    fn faults() {
+        let fault = |lengths: &[u32], suffixes: &[u8]| {
+            let error = decoded(lengths, suffixes).unwrap_err();
+            assert_eq!(error.offset(), Some(10));
+            (error.kind().name(), error.value_index())
+        };
+        assert_eq!(fault(&[0, 0, 0], b""), ("front_coding_odd", None));
+        assert_eq!(fault(&[1, 1], b"a"), ("prefix_too_long", Some(0)));
+        assert_eq!(fault(&[0, 2, 1, 1], b"ab"), ("prefix_too_long", Some(1)));
+        assert_eq!(fault(&[0, 1, 1, 1], b"abc"), ("front_coding_suffixes", None));
+        assert_eq!(fault(&[0, 1, 1, 1], b"a"), ("front_coding_suffixes", None));
+        assert_eq!(fault(&[0, u32::MAX, u32::MAX, u32::MAX], b"a"), ("front_coding_suffixes", None));
+    }
+
+    /// Few bytes can honestly mean many: the limits bound them.
+    #[test]
+    fn limits() {
+        let n = 1 << 16;
+        let mut lengths = vec![n; 2 * n as usize];
+        lengths[0] = 0;
+        lengths[n as usize + 1..].fill(0);
+        let error = limited(&lengths, &vec![b'a'; n as usize], Limits::default()).unwrap_err();
+        assert_eq!(error.kind().name(), "limit_exceeded");
+        let error = limited(&[0, 3, 3, 0], b"abc", Limits::default().with_output_bytes(5)).unwrap_err();
+        assert_eq!(error.kind().name(), "limit_exceeded");
+        assert_eq!(limited(&[0, 3, 3, 0], b"abc", Limits::default().with_output_bytes(6)).unwrap(), [b"abc", b"abc"]);
+    }
+}

@@ -3,6 +3,9 @@
 //! Source: the encodings page, "FSST". A stream has the lengths of the symbols, a blob the symbols, and the corpus the
 //! codes of all values together: below 255 a symbol, 255 the byte that follows it.
 
+#[cfg(feature = "encode")]
+use std::collections::HashMap;
+
 use super::fault;
 use crate::buffer::grow;
 use crate::error::{Error, ErrorKind, Limit, Part};
@@ -117,4 +120,246 @@ pub fn expand(
     }
     out.truncate(written);
     Ok(())
+}
+
+/// A text in codes, and their symbols.
+#[cfg(feature = "encode")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// Bytes of each symbol.
+    pub lengths: Vec<u32>,
+    /// The symbols behind each other.
+    pub symbols: Vec<u8>,
+    /// The codes.
+    pub corpus: Vec<u8>,
+}
+
+/// Finds symbols for a text and compresses it with them.
+#[cfg(feature = "encode")]
+pub fn encode(text: &[u8]) -> Compressed {
+    let symbols = Symbols::train(text);
+    let (mut corpus, mut rest) = (Vec::new(), text);
+    while let Some(&byte) = rest.first() {
+        let taken = match symbols.longest(rest) {
+            Some(code) => {
+                corpus.push(u8::try_from(code).expect("255 symbols at most"));
+                symbols.sorted[code].length
+            }
+            None => {
+                corpus.extend([ESCAPE, byte]);
+                1
+            }
+        };
+        rest = &rest[taken..];
+    }
+    let mut compressed = Compressed { lengths: Vec::new(), symbols: Vec::new(), corpus };
+    for symbol in symbols.sorted {
+        compressed.lengths.push(u32::try_from(symbol.length).expect("8 bytes at most"));
+        compressed.symbols.extend_from_slice(&symbol.bytes[..symbol.length]);
+    }
+    compressed
+}
+
+/// A candidate; bytes behind its length are 0.
+#[cfg(feature = "encode")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Symbol {
+    bytes: [u8; MAX_LENGTH],
+    length: usize,
+}
+
+#[cfg(feature = "encode")]
+impl Symbol {
+    /// The first bytes of a text, as many as a symbol can have.
+    fn of(text: &[u8]) -> Symbol {
+        let (mut bytes, length) = ([0; MAX_LENGTH], text.len().min(MAX_LENGTH));
+        bytes[..length].copy_from_slice(&text[..length]);
+        Symbol { bytes, length }
+    }
+}
+
+/// Symbols, by which one can look for the longest that a text starts with.
+#[cfg(feature = "encode")]
+struct Symbols {
+    /// By the first byte, then the longest first.
+    sorted: Vec<Symbol>,
+    /// Where those of each first byte start.
+    starts: [usize; 257],
+}
+
+#[cfg(feature = "encode")]
+impl Symbols {
+    /// How often symbols are chosen anew, from those before and pairs of them.
+    const GENERATIONS: u32 = 5;
+    /// Bytes of a text that are looked at, and of the pieces that they are taken in.
+    const SAMPLE: usize = 1 << 15;
+    const PIECE: usize = 1 << 9;
+
+    fn new(mut sorted: Vec<Symbol>) -> Symbols {
+        sorted.sort_by_key(|symbol| (symbol.bytes[0], MAX_LENGTH - symbol.length, symbol.bytes));
+        let mut starts = [0; 257];
+        for (first, start) in starts.iter_mut().enumerate() {
+            *start = sorted.partition_point(|symbol| usize::from(symbol.bytes[0]) < first);
+        }
+        Symbols { sorted, starts }
+    }
+
+    /// The code of the longest symbol that a text starts with.
+    fn longest(&self, text: &[u8]) -> Option<usize> {
+        let first = usize::from(*text.first()?);
+        let (next, text) = (Symbol::of(text), u64::from_le_bytes(Symbol::of(text).bytes));
+        (self.starts[first]..self.starts[first + 1]).find(|&code| {
+            let Symbol { bytes, length } = self.sorted[code];
+            let other = (u64::from_le_bytes(bytes) ^ text) << (8 * (MAX_LENGTH - length));
+            length <= next.length && other == 0
+        })
+    }
+
+    /// The symbols that save the most in a sample of a text, found in generations: of each, the symbols that the sample
+    /// splits into, and neighbours together, compete for the places of the next.
+    fn train(text: &[u8]) -> Symbols {
+        let pieces = (text.len().min(Self::SAMPLE)).div_ceil(Self::PIECE).max(1);
+        let sample = |i: usize| {
+            let start = text.len().saturating_sub(Self::PIECE) / pieces.saturating_sub(1).max(1) * i;
+            &text[start..(start + Self::PIECE).min(text.len())]
+        };
+        let mut symbols = Symbols::new(Vec::new());
+        for _ in 0..Self::GENERATIONS {
+            let mut counts: HashMap<Symbol, u64> = HashMap::new();
+            let mut count = |piece: &[u8]| *counts.entry(Symbol::of(piece)).or_default() += 1;
+            for piece in (0..pieces).map(sample) {
+                let (mut at, mut before) = (0, None);
+                while at < piece.len() {
+                    let length = symbols.longest(&piece[at..]).map_or(1, |code| symbols.sorted[code].length);
+                    let end = at + length;
+                    count(&piece[at..end]);
+                    if length > 1 {
+                        // So that single bytes stay in the race.
+                        count(&piece[at..=at]);
+                    }
+                    if let Some(before) = before {
+                        count(&piece[before..end]);
+                    }
+                    (at, before) = (end, Some(at));
+                }
+            }
+            let mut best: Vec<_> = counts.into_iter().collect();
+            best.sort_by_key(|&(symbol, count)| (std::cmp::Reverse(count * symbol.length as u64), symbol));
+            best.truncate(MAX_SYMBOLS);
+            symbols = Symbols::new(best.into_iter().map(|(symbol, _)| symbol).collect());
+        }
+        symbols
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Kernels;
+    use crate::limits::Limits;
+
+    fn table(symbols: &[&[u8]]) -> Table {
+        let lengths: Vec<u32> = symbols.iter().map(|symbol| symbol.len() as u32).collect();
+        Table::read(&lengths, Input::new(&symbols.concat())).unwrap()
+    }
+
+    /// On every level, whatever is expected.
+    fn expanded(table: &Table, corpus: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
+        let run = |kernels, expected| {
+            let (options, mut out) = (Options::with_kernels(kernels).limits(limits), vec![9; 3]);
+            expand(table, Input::at(corpus, 50), expected, &mut out, &options).map(|()| out)
+        };
+        let first = run(Kernels::auto(), 0);
+        for kernels in Kernels::available() {
+            for expected in [0, 1, 100, u64::MAX] {
+                match (&first, run(kernels, expected)) {
+                    (Ok(first), Ok(other)) => assert_eq!(*first, other, "{}", kernels.name()),
+                    (Err(first), Err(other)) => assert_eq!(first.to_string(), other.to_string()),
+                    (first, other) => panic!("{}: {first:?}, {other:?}", kernels.name()),
+                }
+            }
+        }
+        first
+    }
+
+    #[test]
+    fn worked_example() {
+        let table = table(&[b"ab", b"cd"]);
+        assert_eq!(expanded(&table, &[0, 1, 0, 255, b'z'], Limits::default()).unwrap(), b"abcdabz");
+        assert_eq!(
+            table.symbols().map(|(bytes, length)| (bytes[0], length)).collect::<Vec<_>>(),
+            [(b'a', 2), (b'c', 2)]
+        );
+    }
+
+    #[test]
+    fn corpora() {
+        // Nothing, escapes alone, symbols of every length, an escaped escape.
+        assert_eq!(expanded(&table(&[]), &[], Limits::default()).unwrap(), b"");
+        assert_eq!(expanded(&table(&[]), &[255, b'a', 255, 255], Limits::default()).unwrap(), b"a\xff");
+        let symbols: Vec<&[u8]> = (0..=8).map(|length| &b"abcdefgh"[..length]).collect();
+        let all = table(&symbols);
+        for n in [1, 7, 8, 9, 63, 64, 65, 1000] {
+            let corpus: Vec<u8> = (0..n).map(|i| (i * 7 % 9) as u8).collect();
+            let expected: Vec<u8> = corpus.iter().flat_map(|&code| symbols[usize::from(code)].to_vec()).collect();
+            assert_eq!(expanded(&all, &corpus, Limits::default()).unwrap(), expected);
+        }
+        let full: Vec<Vec<u8>> = (0..=254).map(|code| vec![code; 8]).collect();
+        let full = table(&full.iter().map(|symbol| &symbol[..]).collect::<Vec<_>>());
+        let corpus: Vec<u8> = (0..=254).collect();
+        let expected: Vec<u8> = (0..=254).flat_map(|code| [code; 8]).collect();
+        assert_eq!(expanded(&full, &corpus, Limits::default()).unwrap(), expected);
+    }
+
+    #[test]
+    fn faults_of_tables() {
+        let fault = |lengths: &[u32], symbols: &[u8]| {
+            let error = Table::read(lengths, Input::at(symbols, 20)).unwrap_err();
+            (error.kind().name(), error.offset(), error.value_index())
+        };
+        assert_eq!(fault(&[0; 256], b""), ("fsst_symbols", Some(20), None));
+        assert_eq!(fault(&[2, 9], b"abcdefghijkl"), ("fsst_symbol_length", Some(22), Some(1)));
+        assert_eq!(fault(&[u32::MAX], b""), ("fsst_symbol_length", Some(20), Some(0)));
+        assert_eq!(fault(&[2, 2], b"abc"), ("lengths_past_bytes", Some(22), Some(1)));
+        // Surplus bytes are passed over.
+        Table::read(&[2], Input::new(b"abc")).unwrap();
+    }
+
+    #[test]
+    fn faults_of_corpora() {
+        let table = table(&[b"ab", b"cd"]);
+        for n in [0, 1, 7, 8, 9, 200] {
+            let fault = |end: &[u8]| {
+                let error = expanded(&table, &[&vec![1; n], end].concat(), Limits::default()).unwrap_err();
+                (error.kind().name(), error.offset().unwrap() - 50 - n as u64)
+            };
+            assert_eq!(fault(&[2]), ("fsst_code", 0));
+            assert_eq!(fault(&[0, 255, 254, 254, 1]), ("fsst_code", 3));
+            assert_eq!(fault(&[255]), ("fsst_escape", 0));
+            assert_eq!(fault(&[255, 255, 255]), ("fsst_escape", 2));
+        }
+    }
+
+    #[test]
+    fn limits() {
+        let table = table(&[b"abcdefgh"]);
+        let limited = |bytes| expanded(&table, &[0; 100], Limits::default().with_output_bytes(bytes));
+        assert_eq!(limited(800).unwrap().len(), 800);
+        for bytes in [0, 1, 64, 799] {
+            assert_eq!(limited(bytes).unwrap_err().kind().name(), "limit_exceeded");
+        }
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn encodes() {
+        let names = include_str!("strings.rs").repeat(4);
+        let bytes: Vec<u8> = (0..70_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for text in [&b""[..], b"a", b"aaaaaaaaaaaaaaaaaaaaaaaa", &[0; 100], &[255; 3], names.as_bytes(), &bytes] {
+            let Compressed { lengths, symbols, corpus } = encode(text);
+            let table = Table::read(&lengths, Input::new(&symbols)).unwrap();
+            assert_eq!(expanded(&table, &corpus, Limits::default()).unwrap(), text);
+        }
+        assert!(encode(names.as_bytes()).corpus.len() * 2 < names.len());
+    }
 }

@@ -137,3 +137,131 @@ pub fn check_codes(codes: &[u32], codes_at: u64, entries: usize) -> Result<(), E
         }
     }
 }
+
+/// The distinct values and the code of each. `sorted`: as front coding has it; else in the order in which each comes
+/// first.
+///
+/// # Panics
+/// If there are 2^32 distinct ones or more.
+#[cfg(feature = "encode")]
+pub fn encode<'a>(values: impl IntoIterator<Item = &'a str>, sorted: bool) -> (Vec<&'a str>, Vec<u32>) {
+    let (mut entries, mut codes) = super::distinct(values);
+    if sorted {
+        super::sort_entries(&mut entries, &mut codes, |&entry| entry);
+    }
+    (entries, codes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Kernels;
+
+    fn decoded(lengths: &[u32], blob: Blob<'_>, front_coded: bool) -> Result<Vec<String>, Error> {
+        let (mut offsets, mut text, mut values) = (vec![1; 9], "before".to_owned(), None);
+        for kernels in Kernels::available() {
+            let (options, mut scratch) = (Options::with_kernels(kernels), Scratch::new());
+            decode(lengths, blob, front_coded, &mut offsets, &mut text, &options, &mut scratch)?;
+            let value = |bounds: &[u32]| text[bounds[0] as usize..bounds[1] as usize].to_owned();
+            let found: Vec<_> = offsets.windows(2).map(value).collect();
+            assert!(values.is_none_or(|before| before == found), "{}", kernels.name());
+            values = Some(found);
+        }
+        Ok(values.unwrap())
+    }
+
+    fn plain(lengths: &[u32], bytes: &[u8]) -> Result<Vec<String>, Error> {
+        decoded(lengths, Blob::Plain(Input::at(bytes, 30)), false)
+    }
+
+    #[test]
+    fn plain_values() {
+        assert_eq!(plain(&[4, 0, 6], b"OsloBergen").unwrap(), ["Oslo", "", "Bergen"]);
+        assert_eq!(plain(&[3, 4], "\u{20ac}\u{1f600}".as_bytes()).unwrap(), ["\u{20ac}", "\u{1f600}"]);
+        assert!(plain(&[], b"").unwrap().is_empty());
+        // What is behind the last value does not matter.
+        assert_eq!(plain(&[1], b"a\xff").unwrap(), ["a"]);
+        assert!(plain(&[], b"\xff").unwrap().is_empty());
+    }
+
+    #[test]
+    fn faults() {
+        let fault = |lengths: &[u32], bytes: &[u8]| {
+            let error = plain(lengths, bytes).unwrap_err();
+            (error.kind().name(), error.offset(), error.value_index())
+        };
+        assert_eq!(fault(&[1, 2], b"a\xc3\x28"), ("utf8", Some(31), Some(1)));
+        // All of it is UTF-8, but a value ends inside a character.
+        assert_eq!(fault(&[1, 1, 1], "a\u{e9}".as_bytes()), ("utf8", Some(31), Some(1)));
+        assert_eq!(fault(&[2, 1], "\u{20ac}".as_bytes()), ("utf8", Some(30), Some(0)));
+        // Its last byte is not there.
+        assert_eq!(fault(&[2], "\u{20ac}".as_bytes()), ("utf8", Some(30), Some(0)));
+        assert_eq!(fault(&[2, 2, 2], b"abcde"), ("lengths_past_bytes", Some(30), Some(2)));
+        assert_eq!(fault(&[u32::MAX; 3], b"abcde"), ("lengths_past_bytes", Some(30), Some(0)));
+    }
+
+    #[test]
+    fn limits() {
+        let options = Options::with_kernels(Kernels::auto()).limits(Limits::default().with_output_bytes(3));
+        let mut decode = |bytes: &[u8]| {
+            let (blob, mut scratch) = (Blob::Plain(Input::new(bytes)), Scratch::new());
+            decode(&[bytes.len() as u32], blob, false, &mut Vec::new(), &mut String::new(), &options, &mut scratch)
+        };
+        decode(b"abc").unwrap();
+        assert_eq!(decode(b"abcd").unwrap_err().kind().name(), "limit_exceeded");
+    }
+
+    #[test]
+    fn front_coded() {
+        let blob = Blob::Plain(Input::at(b"Main Street Northple Avenue", 30));
+        let entries = ["Main Street", "Main Street North", "Maple Avenue"];
+        assert_eq!(decoded(&[0, 11, 2, 11, 6, 10], blob, true).unwrap(), entries);
+        // A prefix may split a character; entries may not.
+        let [a, b] = ["\u{e9}", "\u{e8}"].map(str::as_bytes);
+        let split = [a, &b[1..]].concat();
+        let blob = Blob::Plain(Input::at(&split, 30));
+        assert_eq!(decoded(&[0, 1, 2, 1], blob, true).unwrap(), ["\u{e9}", "\u{e8}"]);
+        let error = decoded(&[0, 2, 2, 1], blob, true).unwrap_err();
+        assert_eq!((error.kind().name(), error.offset(), error.value_index()), ("utf8", Some(30), Some(1)));
+        assert_eq!(decoded(&[0], blob, true).unwrap_err().kind().name(), "front_coding_odd");
+    }
+
+    #[test]
+    fn fsst() {
+        let table = Table::read(&[2, 2], Input::new(b"abcd")).unwrap();
+        let corpus = Blob::Fsst(&table, Input::at(&[0, 1, 0, 255, b'z'], 30));
+        assert_eq!(decoded(&[4, 3], corpus, false).unwrap(), ["abcd", "abz"]);
+        // A symbol may span values; what is left over does not matter.
+        assert_eq!(decoded(&[1, 5], corpus, false).unwrap(), ["a", "bcdab"]);
+        assert_eq!(decoded(&[4, 4], corpus, false).unwrap_err().kind().name(), "lengths_past_bytes");
+        // But it does of front coding.
+        assert_eq!(decoded(&[0, 3, 4, 3], corpus, true).unwrap(), ["abcd", "abcabz"]);
+        assert_eq!(decoded(&[0, 3, 4, 2], corpus, true).unwrap_err().kind().name(), "front_coding_suffixes");
+        let error = decoded(&[1], Blob::Fsst(&table, Input::at(&[255, 0xff], 30)), false).unwrap_err();
+        assert_eq!((error.kind().name(), error.offset(), error.value_index()), ("utf8", Some(30), Some(0)));
+        assert_eq!(
+            decoded(&[1], Blob::Fsst(&table, Input::at(&[2], 30)), false).unwrap_err().kind().name(),
+            "fsst_code"
+        );
+    }
+
+    #[test]
+    fn codes() {
+        check_codes(&[], 8, 0).unwrap();
+        check_codes(&[0, 1, 0, 0], 8, 2).unwrap();
+        let error = check_codes(&[0, 1, 2, 3], 8, 2).unwrap_err();
+        assert_eq!(
+            (error.kind().name(), error.offset(), error.value_index()),
+            ("code_out_of_dictionary", Some(8), Some(2))
+        );
+        assert_eq!(check_codes(&[0], 8, 0).unwrap_err().kind().name(), "code_out_of_dictionary");
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn dictionaries() {
+        let values = ["Oslo", "Bergen", "Oslo", "Oslo"];
+        assert_eq!(encode(values, false), (vec!["Oslo", "Bergen"], vec![0, 1, 0, 0]));
+        assert_eq!(encode(values, true), (vec!["Bergen", "Oslo"], vec![1, 0, 1, 1]));
+    }
+}
