@@ -154,13 +154,13 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let (start, streams) = (self.input.offset(), index(self.outline.streams.len()));
         let nullable = code & 1 == 1;
         match kind {
-            ColumnKind::Geometry => *geometry = self.geometry()?,
+            ColumnKind::Geometry => *geometry = self.geometry_column()?,
             ColumnKind::SharedDictionary { children } => {
-                return self.shared_dictionary(column, children, first);
+                return self.shared_column(column, children, first);
             }
-            _ if data_type == DataType::String => self.strings(column, nullable)?,
+            _ if data_type == DataType::String => self.string_column(column, nullable)?,
             _ => {
-                self.presence(column, nullable, false)?;
+                self.present_stream(column, nullable, false)?;
                 let family = match data_type {
                     DataType::Bool => Family::Bool,
                     DataType::LongId | DataType::Int64 | DataType::UInt64 => Family::LongInt,
@@ -168,15 +168,15 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
                     DataType::Double => Family::Double,
                     _ => Family::Int,
                 };
-                self.stream(|_| Ok((Role::Data, family)))?;
+                self.typed_stream(|_| Ok((Role::Data, family)))?;
             }
         }
-        self.end_column(column, streams, start);
+        self.end_data(column, streams, start);
         Ok(column + 1)
     }
 
     /// Sets where a column's streams are, which end here.
-    fn end_column(&mut self, column: u32, streams: u32, start: u64) {
+    fn end_data(&mut self, column: u32, streams: u32, start: u64) {
         let all = streams..index(self.outline.streams.len());
         let column = &mut self.outline.columns[column as usize];
         let own = u32::from(column.presence != Presence::All);
@@ -186,9 +186,9 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     }
 
     /// Reads the stream that says which features have a value, where there is one.
-    fn presence(&mut self, column: u32, nullable: bool, checked: bool) -> Result<(), Error> {
+    fn present_stream(&mut self, column: u32, nullable: bool, checked: bool) -> Result<(), Error> {
         if nullable {
-            let stream = self.stream(|kind| match kind {
+            let stream = self.typed_stream(|kind| match kind {
                 0x10.. if checked => Err(MltFault::StreamRole { found: kind }),
                 _ => Ok((Role::Present, Family::Bool)),
             })?;
@@ -197,7 +197,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         Ok(())
     }
 
-    fn strings(&mut self, column: u32, nullable: bool) -> Result<(), Error> {
+    fn string_column(&mut self, column: u32, nullable: bool) -> Result<(), Error> {
         use Family::{Bytes, Int};
         let at = self.input.offset();
         let stated = self.varint("stream count")?;
@@ -235,20 +235,20 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
                 return Err(bad(what, "stream count", at));
             }
         };
-        self.presence(column, nullable, true)?;
+        self.present_stream(column, nullable, true)?;
         for &(kinds, role, family) in streams {
-            self.stream_of(kinds, role, family)?;
+            self.stream_of_kind(kinds, role, family)?;
         }
         self.outline.columns[column as usize].strings = layout;
         Ok(())
     }
 
-    fn shared_dictionary(&mut self, column: u32, children: u32, first: u32) -> Result<u32, Error> {
+    fn shared_column(&mut self, column: u32, children: u32, first: u32) -> Result<u32, Error> {
         use Family::{Bytes, Int};
         let (start, streams) = (self.input.offset(), index(self.outline.streams.len()));
         let stated = self.varint("stream count")?;
         let mut fsst = false;
-        self.stream(|kind| match kind {
+        self.typed_stream(|kind| match kind {
             0x36 => Ok((Role::DictLengths, Int)),
             0x35 => {
                 fsst = true;
@@ -257,13 +257,13 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             _ => Err(MltFault::StreamRole { found: kind }),
         })?;
         if fsst {
-            self.stream_of(&[0x15], Role::SymbolTable, Bytes)?;
-            self.stream_of(&[0x36], Role::DictLengths, Int)?;
+            self.stream_of_kind(&[0x15], Role::SymbolTable, Bytes)?;
+            self.stream_of_kind(&[0x36], Role::DictLengths, Int)?;
         }
-        self.stream_of(&[0x11, 0x12], if fsst { Role::Corpus } else { Role::DictValues }, Bytes)?;
+        self.stream_of_kind(&[0x11, 0x12], if fsst { Role::Corpus } else { Role::DictValues }, Bytes)?;
         let layout = if fsst { StringLayout::FsstDictionary } else { StringLayout::Dictionary };
         self.outline.columns[column as usize].strings = layout;
-        self.end_column(column, streams, start);
+        self.end_data(column, streams, start);
         let behind = column + 1 + children;
         let mut expected = if fsst { 4 } else { 2 };
         for child in column + 1..behind {
@@ -285,16 +285,16 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
                 let what = MltFault::StreamCount { found: stated.into(), expected: expected.into() };
                 return Err(bad(what, "stream count", start));
             }
-            self.presence(child, nullable, true)?;
-            self.stream_of(&[0x22], Role::Codes, Int)?;
+            self.present_stream(child, nullable, true)?;
+            self.stream_of_kind(&[0x22], Role::Codes, Int)?;
             self.outline.columns[child as usize].strings = layout;
-            self.end_column(child, streams, start);
+            self.end_data(child, streams, start);
             self.observer.leave(self.input.offset(), "");
         }
         Ok(behind)
     }
 
-    fn geometry(&mut self) -> Result<GeometryOutline, Error> {
+    fn geometry_column(&mut self) -> Result<GeometryOutline, Error> {
         use Family::{Int, Vertex};
         let (start, first) = (self.input.offset(), index(self.outline.streams.len()));
         let stated = self.varint("stream count")?;
@@ -302,11 +302,11 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             return Err(bad(MltFault::StreamCount { found: 0, expected: 1 }, "stream count", start));
         }
         let mut geometry = GeometryOutline { components: 2, ..GeometryOutline::default() };
-        geometry.types = Some(self.stream(|_| Ok((Role::Types, Int)))?);
+        geometry.types = Some(self.typed_stream(|_| Ok((Role::Types, Int)))?);
         for _ in 1..stated {
             let next = index(self.outline.streams.len());
             let this = &mut geometry;
-            self.stream(|kind| {
+            self.typed_stream(|kind| {
                 let (slot, role, family) = match kind {
                     0x31 => (&mut this.geometries, Role::Geometries, Int),
                     0x32 => (&mut this.parts, Role::Parts, Int),
@@ -344,15 +344,15 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     }
 
     /// Reads a stream that must have one of these type bytes.
-    fn stream_of(&mut self, kinds: &[u8], role: Role, family: Family) -> Result<u32, Error> {
-        self.stream(|kind| match kinds.contains(&kind) {
+    fn stream_of_kind(&mut self, kinds: &[u8], role: Role, family: Family) -> Result<u32, Error> {
+        self.typed_stream(|kind| match kinds.contains(&kind) {
             true => Ok((role, family)),
             false => Err(MltFault::StreamRole { found: kind }),
         })
     }
 
     /// Reads a stream; what it is, its type byte or its place tells.
-    fn stream(&mut self, pick: impl FnOnce(u8) -> Pick) -> Result<u32, Error> {
+    fn typed_stream(&mut self, pick: impl FnOnce(u8) -> Pick) -> Result<u32, Error> {
         let start = self.input.offset();
         self.observer.enter("stream", start);
         let kind = self.byte("stream type")?;

@@ -166,7 +166,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             13 => 7,
             layout => layout / 2,
         })];
-        let mut next = |walk: &mut Self, there: bool, role: Role, must: Option<u32>| -> Result<Option<u32>, Error> {
+        let next = |walk: &mut Self, there: bool, role: Role, must: Option<u32>| -> Result<Option<u32>, Error> {
             let wanted = Wanted { role, family: Family::Int, implied: Some(features), must };
             if there { walk.stream(wanted).map(|read| Some(read.stream)) } else { Ok(None) }
         };
@@ -428,7 +428,8 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     /// Reads the streams of strings: of a column, a leaf, or the keys of a map.
     fn strings(&mut self, values: Values) -> Result<(StringLayout, Indices), Error> {
         let first = index(self.outline.streams.len());
-        let leading = self.stream(values.want(Role::Lengths, Family::Strings))?;
+        let leading = Wanted { must: None, ..values.want(Role::Lengths, Family::Strings) };
+        let leading = self.stream(leading)?;
         let mut next = |role, family| self.stream(Wanted { role, family, implied: Some(leading.count), must: None });
         let layout = match leading.extension {
             0 => StringLayout::Plain,
@@ -451,6 +452,12 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             _ => Role::Values,
         };
         next(role, if dictionary { Family::DictBytes } else { Family::Bytes })?;
+        // Last, because front coding where it cannot be has twice the lengths.
+        if let Some(expected) = values.known.filter(|known| *known != leading.count) {
+            let Stream { role, header, .. } = self.outline.streams[first as usize];
+            let what = MltFault::Count { found: leading.count.into(), expected: expected.into() };
+            return Err(bad(what, "value count", header.0 + 1).in_stream(role.name()));
+        }
         Ok((layout, first..index(self.outline.streams.len())))
     }
 
@@ -631,7 +638,8 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     /// Whether the bytes can be read so.
     fn reads(&mut self, node: NodeStart) -> bool {
         let marks = (self.outline.nodes.len(), self.outline.streams.len(), self.outline.names.len());
-        let mut walk = self.unseen();
+        let mut unseen = ();
+        let mut walk = self.seen_by(&mut unseen);
         let read = (|| {
             if node.shaped {
                 walk.byte("row shapes")?;

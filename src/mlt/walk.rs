@@ -102,10 +102,8 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         Ok(())
     }
 
-    /// The same walk from here on, unseen, whose outline goes on in this one's.
-    pub fn unseen(&mut self) -> Walk<'a, '_, ()> {
-        // A place for the observer of no size.
-        let observer = Box::leak(Box::new(()));
+    /// The same walk from here on, which another observer sees; its outline goes on in this one's.
+    pub fn seen_by<'o, P>(&'o mut self, observer: &'o mut P) -> Walk<'a, 'o, P> {
         let Walk { input, place, tile, options, .. } = *self;
         Walk { input, outline: self.outline, observer, place, tile, options }
     }
