@@ -3,8 +3,7 @@
 //! Source: the encodings page, "Plain Floats" and "Float Dictionary". Numbers are little-endian. Entries of a dictionary
 //! are distinct by their bits.
 
-use super::{Float, Scratch, fault};
-use crate::buffer::grow;
+use super::{Float, Scratch, fault, room};
 use crate::error::{Error, Part};
 use crate::input::Input;
 use crate::mlt::{MltFault, Options};
@@ -17,13 +16,14 @@ const CODE: Part = Part::Values("", "code");
 /// # Errors
 /// [`MltFault::Length`].
 pub fn plain<T: Float>(input: Input<'_>, out: &mut [T]) -> Result<(), Error> {
-    let out: &mut [u8] = bytemuck::cast_slice_mut(out);
-    if input.bytes().len() != out.len() {
-        let kind = MltFault::Length { found: input.bytes().len() as u64, expected: out.len() as u64 };
-        return Err(fault(kind, FLOATS).at(input.offset()));
-    }
-    out.copy_from_slice(input.bytes());
+    check_length::<T>(input, out.len())?;
+    bytemuck::cast_slice_mut(out).copy_from_slice(input.bytes());
     Ok(())
+}
+
+fn check_length<T>(input: Input<'_>, values: usize) -> Result<(), Error> {
+    let (found, expected) = (input.bytes().len() as u64, (values as u64).saturating_mul(size_of::<T>() as u64));
+    if found == expected { Ok(()) } else { Err(fault(MltFault::Length { found, expected }, FLOATS).at(input.offset())) }
 }
 
 /// Values by their codes, from a dictionary of so many entries. `codes_at` is the offset of the stream of codes, for
@@ -43,10 +43,11 @@ pub fn decode<T: Float>(
     options: &Options,
     scratch: &mut Scratch,
 ) -> Result<(), Error> {
+    // Before there is memory for as many as are stated.
+    check_length::<T>(dictionary, entries)?;
     // In words that are aligned as kernels want them.
-    let words = (entries * size_of::<T>()).div_ceil(8);
-    grow(&mut scratch.long_words, words)?;
-    let table: &mut [T] = &mut bytemuck::cast_slice_mut(&mut scratch.long_words[..words])[..entries];
+    let words = room(&mut scratch.long_words, dictionary.bytes().len().div_ceil(8));
+    let table: &mut [T] = &mut bytemuck::cast_slice_mut(words)[..entries];
     plain(dictionary, table)?;
     match T::gather(options.kernels, table, codes, out) {
         None => Ok(()),
@@ -127,7 +128,7 @@ mod tests {
             ("code_out_of_dictionary", Some(5), Some(2))
         );
         assert_eq!(decoded(&[0], &[0f64; 0], 0).unwrap_err().kind().name(), "code_out_of_dictionary");
-        for entries in [1, 3] {
+        for entries in [1, 3, u32::MAX as usize] {
             let error = decoded(&[0], &[1.0f64, 2.0], entries).unwrap_err();
             assert_eq!((error.kind().name(), error.offset()), ("stream_length", Some(100)));
         }

@@ -22,9 +22,14 @@ pub mod varint;
 pub mod vertices;
 mod word;
 
-use bytemuck::Pod;
-
 pub use word::Word;
+
+#[cfg(feature = "encode")]
+use std::collections::HashMap;
+#[cfg(feature = "encode")]
+use std::hash::Hash;
+
+use bytemuck::Pod;
 
 use super::MltFault;
 use crate::buffer::grow;
@@ -64,6 +69,12 @@ pub trait Float: Pod + private::Sealed {
     #[doc(hidden)]
     #[cfg(feature = "encode")]
     fn to_f64(self) -> f64;
+    #[doc(hidden)]
+    #[cfg(feature = "encode")]
+    fn from_f64(value: f64) -> Self;
+    #[doc(hidden)]
+    #[cfg(feature = "encode")]
+    fn bits(self) -> u64;
 }
 
 mod private {
@@ -84,6 +95,15 @@ macro_rules! float {
             #[cfg(feature = "encode")]
             fn to_f64(self) -> f64 {
                 self.into()
+            }
+            #[cfg(feature = "encode")]
+            #[allow(clippy::cast_possible_truncation, reason = "rounded on purpose")]
+            fn from_f64(value: f64) -> Self {
+                value as Self
+            }
+            #[cfg(feature = "encode")]
+            fn bits(self) -> u64 {
+                self.to_bits().into()
             }
         }
     )*};
@@ -109,4 +129,35 @@ pub(crate) fn room<T: bytemuck::Zeroable + Copy>(scratch: &mut Vec<T>, n: usize)
         scratch.resize(n, T::zeroed());
     }
     &mut scratch[..n]
+}
+
+/// Distinct values in the order in which each comes first, and for each value the number of its own.
+///
+/// # Panics
+/// If there are 2^32 distinct ones or more.
+#[cfg(feature = "encode")]
+fn distinct<T: Copy + Eq + Hash>(values: impl IntoIterator<Item = T>) -> (Vec<T>, Vec<u32>) {
+    let (mut entries, mut numbers) = (Vec::new(), HashMap::new());
+    let codes = values.into_iter().map(|value| {
+        *numbers.entry(value).or_insert_with(|| {
+            entries.push(value);
+            u32::try_from(entries.len() - 1).expect("fewer than 2^32 distinct values")
+        })
+    });
+    let codes = codes.collect();
+    (entries, codes)
+}
+
+/// Sorts distinct values by a key, and numbers the codes anew.
+#[cfg(feature = "encode")]
+fn sort_entries<T: Copy, K: Ord>(entries: &mut [T], codes: &mut [u32], mut key: impl FnMut(&T) -> K) {
+    let mut order: Vec<u32> = (0..).take(entries.len()).collect();
+    order.sort_by_cached_key(|&old| key(&entries[old as usize]));
+    let (before, mut numbers) = (entries.to_vec(), vec![0; entries.len()]);
+    for ((entry, &old), new) in entries.iter_mut().zip(&order).zip(0..) {
+        (*entry, numbers[old as usize]) = (before[old as usize], new);
+    }
+    for code in codes {
+        *code = numbers[*code as usize];
+    }
 }

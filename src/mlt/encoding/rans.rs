@@ -7,7 +7,7 @@
 #[cfg(feature = "encode")]
 use std::cmp::Ordering;
 
-use super::{Scratch, exactly, fault};
+use super::{Scratch, fault, room};
 use crate::error::{Error, Part};
 use crate::input::Input;
 use crate::kernels::{RansSeen, RansTable};
@@ -244,14 +244,13 @@ pub fn decode(
 ) -> Result<(), Error> {
     assert!(out.len().is_multiple_of(2), "vertices of two coordinates");
     let vertices = out.len() / 2;
-    let Scratch { words: slots, vertices: symbols, bytes: starts, .. } = scratch;
-    mark_starts(runs, vertices, starts).map_err(|e| e.at(payload.offset()))?;
+    let Scratch { words: slots, vertices: symbols, bytes, .. } = scratch;
+    let starts = mark_starts(runs, vertices, bytes).map_err(|e| e.at(payload.offset()))?;
     if vertices == 0 && payload.bytes().is_empty() {
         return Ok(());
     }
     let payload = Payload::read(payload, slots)?;
-    exactly(symbols, vertices)?;
-    let symbols: &mut [[u16; 2]] = bytemuck::cast_slice_mut(symbols);
+    let symbols: &mut [[u16; 2]] = bytemuck::cast_slice_mut(room(symbols, vertices));
     let (kernels, depth) = (options.kernels, payload.depth.into());
     let lanes = payload.lanes.map(|lane| lane.bytes());
     let seen = kernels.rans_symbols(slots, &payload.tables, depth, &lanes, &payload.states, starts, symbols);
@@ -272,11 +271,11 @@ pub fn decode(
 }
 
 /// Sets the bits of the vertices that are the first of a run.
-fn mark_starts(runs: Option<&[u32]>, vertices: usize, starts: &mut Vec<u8>) -> Result<(), Error> {
-    exactly(starts, vertices.div_ceil(8))?;
+fn mark_starts<'s>(runs: Option<&[u32]>, vertices: usize, memory: &'s mut Vec<u8>) -> Result<&'s [u8], Error> {
+    let starts = room(memory, vertices.div_ceil(8));
     let Some(bounds) = runs else {
         starts.fill(u8::MAX);
-        return Ok(());
+        return Ok(starts);
     };
     starts.fill(0);
     let found = bounds.last().map_or(0, |&last| u64::from(last));
@@ -289,7 +288,7 @@ fn mark_starts(runs: Option<&[u32]>, vertices: usize, starts: &mut Vec<u8>) -> R
             *byte |= 1 << (run[0] % 8);
         }
     }
-    if sound { Ok(()) } else { Err(fault(MltFault::RansRuns { found, expected: vertices as u64 }, RUNS)) }
+    if sound { Ok(starts) } else { Err(fault(MltFault::RansRuns { found, expected: vertices as u64 }, RUNS)) }
 }
 
 /// Appends vertices, x and y in turn, with the depth and the precisions that take the fewest bits. `runs` are as for
@@ -301,11 +300,11 @@ fn mark_starts(runs: Option<&[u32]>, vertices: usize, starts: &mut Vec<u8>) -> R
 pub fn encode(vertices: &[i32], runs: Option<&[u32]>, out: &mut Vec<u8>) {
     let (vertices, rest) = vertices.as_chunks::<2>();
     assert!(rest.is_empty(), "vertices of two coordinates");
-    let mut starts = Vec::new();
-    mark_starts(runs, vertices.len(), &mut starts).expect("runs cover the vertices");
+    let mut memory = Vec::new();
+    let starts = mark_starts(runs, vertices.len(), &mut memory).expect("runs cover the vertices");
     let payloads = (0..=MAX_DEPTH).map(|depth| {
         let mut payload = Vec::new();
-        Coding::of(vertices, &starts, depth).write(&mut payload);
+        Coding::of(vertices, starts, depth).write(&mut payload);
         payload
     });
     out.append(&mut payloads.min_by_key(Vec::len).expect("there are depths"));
@@ -594,9 +593,9 @@ mod tests {
         assert_eq!(decoded(&EXAMPLE, Some(&[0, 0, 3, 3]), 3).unwrap(), VERTICES);
         #[cfg(feature = "encode")]
         {
-            let (mut out, mut starts) = (Vec::new(), Vec::new());
-            mark_starts(Some(&[0, 3]), 3, &mut starts).unwrap();
-            Coding::of(VERTICES.as_chunks().0, &starts, 1).write(&mut out);
+            let (mut out, mut memory) = (Vec::new(), Vec::new());
+            let starts = mark_starts(Some(&[0, 3]), 3, &mut memory).unwrap();
+            Coding::of(VERTICES.as_chunks().0, starts, 1).write(&mut out);
             assert_eq!(out, EXAMPLE);
             out.clear();
             encode(&VERTICES, Some(&[0, 3]), &mut out);
@@ -779,9 +778,9 @@ mod tests {
                 encode(&vertices, runs, &mut out);
                 assert_eq!(decoded(&out, runs, n).unwrap(), vertices, "{n}, {spread}");
                 for depth in 0..=MAX_DEPTH {
-                    let (mut starts, mut out) = (Vec::new(), Vec::new());
-                    mark_starts(runs, n, &mut starts).unwrap();
-                    Coding::of(vertices.as_chunks().0, &starts, depth).write(&mut out);
+                    let (mut memory, mut out) = (Vec::new(), Vec::new());
+                    let starts = mark_starts(runs, n, &mut memory).unwrap();
+                    Coding::of(vertices.as_chunks().0, starts, depth).write(&mut out);
                     assert_eq!(decoded(&out, runs, n).unwrap(), vertices, "{n}, {spread}, depth {depth}");
                 }
             }

@@ -5,7 +5,7 @@
 //! differences of Morton codes, or rANS codes. A dictionary is a stream of distinct vertices and one of offsets into it.
 
 use super::integers::{self, Coding};
-use super::{Scratch, exactly, fault, morton, rans};
+use super::{Scratch, fault, morton, rans, room};
 use crate::error::{Error, ErrorKind, Part, Unsupported};
 use crate::input::Input;
 #[cfg(feature = "encode")]
@@ -53,9 +53,9 @@ pub fn decode(
         }
         (Logical::Morton { bits, shift }, 2) => {
             let mut codes = std::mem::take(&mut scratch.vertices);
-            exactly(&mut codes, out.len() / 2)?;
-            let done = words(false, &mut codes, scratch)
-                .and_then(|()| morton::decode(options.kernels, &codes, bits, shift, out));
+            let found = room(&mut codes, out.len() / 2);
+            let done =
+                words(false, found, scratch).and_then(|()| morton::decode(options.kernels, found, bits, shift, out));
             scratch.vertices = codes;
             done
         }
