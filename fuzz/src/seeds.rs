@@ -27,7 +27,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
 }
 
 /// Bytes that are the same everywhere.
-pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
+pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
     (0..len)
         .map(|_| {
