@@ -113,6 +113,11 @@ impl<'a> NestedNode<'a> {
         &self.data().name
     }
 
+    /// The type of its values; none of structs, lists and maps.
+    pub fn data_type(&self) -> Option<DataType> {
+        (self.data().kind == Kind::Values).then(|| self.data().store.data_type)
+    }
+
     /// How many slots it has.
     pub fn len(&self) -> usize {
         self.data().slots

@@ -1,6 +1,8 @@
 //! Shared by the tests that read the corpora.
 #![allow(dead_code)] // each test target uses its part
 
+#[cfg(feature = "mlt")]
+pub mod mlt;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 
