@@ -202,7 +202,9 @@ pub(crate) struct ByteRun<'a> {
 /// The next run of bytes, unless the payload has ended.
 pub(crate) fn next_byte_run<'a>(input: &mut Input<'a>) -> Option<ByteRun<'a>> {
     let start = input.offset();
-    let control = input.byte(BYTE_RUNS).ok()?;
+    // No error in the end, which would take memory.
+    let control = *input.bytes().first()?;
+    input.take(1, BYTE_RUNS).ok()?;
     let repeated = control < 128;
     let length = if repeated { usize::from(control) + 3 } else { 256 - usize::from(control) };
     let stored = if repeated { 1 } else { length };
