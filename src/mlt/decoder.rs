@@ -297,10 +297,15 @@ impl Core {
 
     /// That the payload can hold so many values, before there is memory for them.
     pub(crate) fn enough(&mut self, layer: Layer<'_>, stream: &Stream) -> Result<(), Error> {
+        self.enough_for(layer, stream, stream.count.into())
+    }
+
+    /// The same for values of so many words together.
+    pub(crate) fn enough_for(&mut self, layer: Layer<'_>, stream: &Stream, words: u64) -> Result<(), Error> {
         // rANS symbols that are the only ones of their contexts cost nothing.
         if stream.logical != Logical::Rans {
             Coding::of(stream, false, false)
-                .check(stream.count.into(), layer.payload(stream))
+                .check(words, layer.payload(stream))
                 .map_err(|e| e.in_stream(stream.role.name()))?;
         }
         self.budget.values(stream.count as usize)
