@@ -2,13 +2,15 @@
 
 mod support;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 use support::{entries, json};
+use tilekern::Step;
 use tilekern::kernels::Kernels;
-use tilekern::mlt::{Column, Layer, Options, Outline, Tile};
+use tilekern::mlt::{Column, Layer, Options, Outline, Packing, Tile, Traced, trace};
 
 fn main() {
     support::run("fixtures/mlt", |corpus| {
@@ -18,10 +20,14 @@ fn main() {
             let tiles = tiles(&folder);
             let name = folder.file_name().expect("a name").to_string_lossy().into_owned();
             if !tiles.is_empty() {
+                let traced = tiles.clone();
+                trials.push(Trial::test(format!("traces {name}"), move || traces(&traced)));
                 trials.push(Trial::test(format!("opens {name}"), move || opens(&tiles)));
             }
         }
         let invalid = corpus.join("invalid");
+        let small = ["hand", "v1-encodings", "v2-encodings"].map(|folder| corpus.join(folder));
+        trials.push(Trial::test("traces damaged tiles", move || damaged(&small)));
         trials.push(Trial::test("opens or refuses invalid", move || controls(&invalid)));
         trials
     })
@@ -91,19 +97,111 @@ fn wanted(layer: &Value) -> Option<Value> {
     })
 }
 
+/// A trace has no fault, and covers all bytes of the tile.
+fn traces(tiles: &[PathBuf]) -> Result<(), Failed> {
+    for path in tiles {
+        let bytes = std::fs::read(path)?;
+        let sequential = path.to_string_lossy().contains("mltcore");
+        let options = if sequential { options().packing(Packing::Sequential) } else { options() };
+        let whole = trace(&bytes, Traced::Tile, &options);
+        if let Some(fault) = whole.fault {
+            return Err(format!("{}: {fault}", path.display()).into());
+        }
+        // Steps are inside those that they are parts of, and those without parts leave no byte out.
+        let (mut inside, mut seen) = (vec![0..bytes.len() as u64], 0);
+        for (i, step) in whole.steps.iter().enumerate() {
+            inside.truncate(usize::from(step.depth) + 1);
+            let outer = inside.last().expect("the whole tile");
+            let fits = outer.start <= step.span.start && step.span.start <= step.span.end && step.span.end <= outer.end;
+            if !fits || inside.len() != usize::from(step.depth) + 1 {
+                return Err(format!("{}: {step:?} is not in {outer:?}", path.display()).into());
+            }
+            inside.push(step.span.clone());
+            if whole.steps.get(i + 1).is_none_or(|next| next.depth <= step.depth) {
+                if step.span.start > seen {
+                    return Err(format!("{}: nothing at byte {seen} before {step:?}", path.display()).into());
+                }
+                seen = seen.max(step.span.end);
+            }
+        }
+        if seen != bytes.len() as u64 {
+            return Err(format!("{}: nothing at byte {seen} to the end", path.display()).into());
+        }
+        parts(&bytes, &options, whole.steps.len()).map_err(|what| format!("{}: {what}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// The trace of a part has steps of that part alone.
+fn parts(bytes: &[u8], options: &Options, all: usize) -> Result<(), String> {
+    let tile = Tile::open(bytes, options).map_err(|error| error.to_string())?;
+    for (number, layer) in (0..).zip(tile.layers()) {
+        let of = |traced| trace(bytes, traced, options).steps;
+        let within = |steps: &[Step], span: Range<u64>| {
+            steps.iter().all(|step| span.start <= step.span.start && step.span.end <= span.end)
+        };
+        if !within(&of(Traced::Layer(number)), layer.span()) {
+            return Err(format!("layer {number} has steps outside"));
+        }
+        let geometry = of(Traced::Geometry(number));
+        let vertices = geometry.iter().filter(|step| step.label.starts_with("Vert")).count();
+        if vertices != layer.geometry_streams().iter().filter(|it| it.role.name().starts_with("Vert")).count() {
+            return Err(format!("the geometry of layer {number} has other steps"));
+        }
+        for column in layer.columns().take(5) {
+            let steps = of(Traced::Column(number, u32::try_from(column.index()).expect("a number")));
+            let streams = column.streams().iter().all(|stream| {
+                steps.iter().any(|step| step.span == (stream.header_span().start..stream.payload_span().end))
+            });
+            if !streams || steps.len() > all || steps.is_empty() {
+                return Err(format!("column {} of layer {number} has other steps", column.index()));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Sound controls open; of the others, opening gives an error with its place, or leaves the fault to the decoder.
 fn controls(folder: &Path) -> Result<(), Failed> {
     for entry in entries(&folder.join("index.json")) {
         let file = entry["file"].as_str().expect("a file");
         let bytes = std::fs::read(folder.join(file))?;
+        let traced = trace(&bytes, Traced::Tile, &options());
+        if (entry["expect"] == "accept") != traced.fault.is_none() {
+            return Err(format!("{file}: traced with {:?}", traced.fault).into());
+        }
         match Tile::open(&bytes, &options()) {
             Ok(_) => {}
             Err(error) if entry["expect"] == "accept" => return Err(format!("{file}: {error}").into()),
+            Err(error) if traced.fault.as_ref().is_none_or(|fault| fault.to_string() != error.to_string()) => {
+                return Err(format!("{file}: {error}, but traced with {:?}", traced.fault).into());
+            }
             Err(error) => {
                 let in_frame = error.kind().name() == "frame_size";
                 if error.offset().is_none_or(|at| at > bytes.len() as u64) || (error.layer().is_none() && !in_frame) {
                     return Err(format!("{file}: {error} has no place").into());
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Tiles with one byte changed open and are traced, or give an error: what does not open has a trace with a fault.
+fn damaged(folders: &[PathBuf]) -> Result<(), Failed> {
+    for path in folders.iter().flat_map(|folder| tiles(folder)) {
+        let mut bytes = std::fs::read(&path)?;
+        for at in 0..bytes.len().min(160) {
+            for change in [0x01, 0x80, 0xff] {
+                bytes[at] ^= change;
+                let opened = Tile::open(&bytes, &options()).map(|_| ());
+                let traced = trace(&bytes, Traced::Tile, &options());
+                if opened.is_err() && traced.fault.is_none() {
+                    return Err(format!("{}, byte {at}: {opened:?}, but traced", path.display()).into());
+                }
+                // Lists are cut short, so steps are about as many as the headers have fields.
+                assert!(traced.steps.len() < 20 * bytes.len(), "{} steps of {}", traced.steps.len(), path.display());
+                bytes[at] ^= change;
             }
         }
     }

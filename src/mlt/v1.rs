@@ -161,6 +161,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             _ if data_type == DataType::String => self.string_column(column, nullable)?,
             _ => {
                 self.present_stream(column, nullable, false)?;
+                self.observer.values(data_type);
                 let family = match data_type {
                     DataType::Bool => Family::Bool,
                     DataType::LongId | DataType::Int64 | DataType::UInt64 => Family::LongInt,

@@ -159,6 +159,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
 
     fn geometry(&mut self, layout: u8, uniform: Option<u8>, features: u32) -> Result<GeometryOutline, Error> {
         let (start, first) = (self.input.offset(), index(self.outline.streams.len()));
+        self.observer.geometry(true);
         self.observer.enter(format_args!("geometry, layout {layout:X}"), start);
         let mut geometry = GeometryOutline { uniform, layout, tessellated_only: layout == 12, ..Default::default() };
         // Which lengths each layout has: of geometries, of parts, of rings; triangles.
@@ -189,6 +190,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         geometry.streams = first..index(self.outline.streams.len());
         geometry.span = start..self.input.offset();
         self.observer.leave(self.input.offset(), "");
+        self.observer.geometry(false);
         Ok(geometry)
     }
 
@@ -409,6 +411,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     fn data(&mut self, data_type: DataType, values: Values) -> Result<(StringLayout, Indices), Error> {
         use DataType::{Bool, Double, Float, Int64, LongId, String, UInt64};
         let first = index(self.outline.streams.len());
+        self.observer.values(data_type);
         let family = match data_type {
             String => return self.strings(values),
             Bool => Family::Bool,

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use super::encoding::fault;
 use super::fault::MltFault;
 use super::options::Options;
-use super::outline::{Frame, LayerPlace, Outline, Span};
+use super::outline::{DataType, Frame, LayerPlace, Outline, Span};
 use super::stream::Stream;
 use super::{v1, v2};
 use crate::error::{EncodingFault, Error, ErrorKind, Limit, Part};
@@ -20,6 +20,12 @@ use crate::limits::Limits;
 pub(super) trait Observer<'a> {
     /// What follows is of this layer and column.
     fn place(&mut self, _place: LayerPlace) {}
+    /// The layer is of this version.
+    fn version(&mut self, _version: u8) {}
+    /// What follows, of no column, is the geometry, or is not.
+    fn geometry(&mut self, _geometry: bool) {}
+    /// The values of the column, or node, are of this type.
+    fn values(&mut self, _data_type: DataType) {}
     /// A part begins, whose fields follow.
     fn enter(&mut self, _label: impl Display, _start: u64) {}
     /// The part that began last ends.
@@ -86,12 +92,17 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let tag = self.byte("tag")?;
         let layer = match tag {
             1 | 2 => {
+                self.observer.version(tag);
                 let layer = if tag == 1 { v1::layer(self, span.clone()) } else { v2::layer(self, span.clone()) };
                 let layer = layer.map_err(|error| error.in_layer(self.place))?;
                 self.outline.layers.push(layer);
                 Some(self.place.layer)
             }
-            _ => None,
+            _ => {
+                let rest = self.input.offset()..span.end;
+                self.observer.field("body", rest, "skipped");
+                None
+            }
         };
         match layer {
             Some(layer) => self.observer.leave(span.end, format_args!("layer {layer}, version {tag}")),
@@ -252,3 +263,6 @@ pub(super) fn index(len: usize) -> u32 {
 pub(super) fn bad(what: MltFault, field: &'static str, offset: u64) -> Error {
     fault(what, Part::Values("", field)).at(offset)
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,31 +7,38 @@ const ESCAPE: u8 = 255;
 
 /// Codes that are expanded at once, and the bytes of their symbols.
 const AT_ONCE: usize = 8;
-const ROOM: usize = 8 * AT_ONCE;
+const BYTES: usize = 8 * AT_ONCE;
+
+/// What stands in place of the length of a code that is no symbol: more than all symbols at once have, and nothing to
+/// the places of those behind it, which are taken modulo [`BYTES`].
+const NONE: u8 = 128;
 
 /// Expands codes.
 #[inline(always)]
 pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8], out: &mut [u8]) -> ExpandedSeen {
-    let lengths = lengths.map(|length| length.min(8));
+    let mut lengths = lengths.map(|length| length.min(8));
+    lengths[count..].fill(NONE);
+    let length = |code: u8| usize::from(lengths[usize::from(code)]);
     let (mut read, mut written) = (0, 0);
     loop {
-        while let (Some(codes), Some(out)) = (codes[read..].first_chunk(), out[written..].first_chunk_mut::<ROOM>()) {
-            // All of them; behind the first that is no symbol what has been stored does not count.
-            let (mut at, mut ends) = (0, [0; AT_ONCE]);
-            for (&code, end) in codes.iter().zip(&mut ends) {
-                let code = usize::from(code);
-                out[at..][..8].copy_from_slice(&symbols[code].to_le_bytes());
-                *end = at;
-                at += usize::from(lengths[code]);
+        while let (Some(codes), Some(out)) =
+            (codes[read..].first_chunk::<AT_ONCE>(), out[written..].first_chunk_mut::<{ BYTES + 8 }>())
+        {
+            let mut at = 0;
+            for &code in codes {
+                out[at % BYTES..][..8].copy_from_slice(&symbols[usize::from(code)].to_le_bytes());
+                at += length(code);
             }
-            let good = symbols_before(codes, count);
-            if good == AT_ONCE {
+            if at <= BYTES {
                 (read, written) = (read + AT_ONCE, written + at);
                 continue;
             }
-            (read, written) = (read + good, written + ends[good]);
+            // What was stored up to the first that is no symbol is right.
+            let good = codes.iter().take_while(|&&code| length(code) < usize::from(NONE));
+            let (good, at) = good.fold((0, 0), |(good, at), &code| (good + 1, at + length(code)));
+            (read, written) = (read + good, written + at);
             let [ESCAPE, byte] = codes[good..][..2.min(AT_ONCE - good)] else { break };
-            out[ends[good]] = byte;
+            out[at] = byte;
             (read, written) = (read + 2, written + 1);
         }
         // One by one: near an end, or an escape between two words.
@@ -41,7 +48,7 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
                 (read, written) = (read + 2, written + 1);
             }
             [code, ..] if usize::from(code) < count => {
-                let length = usize::from(lengths[usize::from(code)]);
+                let length = length(code);
                 if out.len() - written < length {
                     break;
                 }
@@ -52,16 +59,4 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
         }
     }
     ExpandedSeen { read, written }
-}
-
-/// How many codes stand before the first that is not below `count`.
-#[inline(always)]
-fn symbols_before(codes: &[u8; AT_ONCE], count: usize) -> usize {
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let word = u64::from_le_bytes(*codes);
-    // Bit 7 of the low bits of each byte plus what `count` lacks to 128, or to 256.
-    let (low, count) = (word & !TOPS, count as u64);
-    let bad = if count <= 128 { (low + ONES * (128 - count)) | word } else { (low + ONES * (256 - count)) & word };
-    (bad & TOPS).trailing_zeros() as usize / 8
 }

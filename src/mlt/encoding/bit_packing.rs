@@ -7,7 +7,6 @@ use super::fault;
 use super::word::Word;
 use crate::error::{Error, Part};
 use crate::input::Input;
-use crate::kernels::packed_len;
 use crate::mlt::{MltFault, Options};
 
 /// Unpacks a payload.
@@ -15,6 +14,13 @@ use crate::mlt::{MltFault, Options};
 /// # Errors
 /// A width that is not 1 to 32, or another length than width and words make.
 pub fn decode<W: Word>(payload: Input<'_>, out: &mut [W], options: &Options) -> Result<(), Error> {
+    let (width, packed) = packed(payload, out.len() as u64)?;
+    W::unpack(options.kernels, packed, width, out);
+    Ok(())
+}
+
+/// The width of a payload of so many words, and what is packed.
+pub(crate) fn packed(payload: Input<'_>, words: u64) -> Result<(u32, &[u8]), Error> {
     let found = payload.bytes().len() as u64;
     let length = |expected| {
         let kind = MltFault::BitPackedLength { found, expected };
@@ -26,12 +32,11 @@ pub fn decode<W: Word>(payload: Input<'_>, out: &mut [W], options: &Options) -> 
     if !(1..=32).contains(&width) {
         return Err(fault(MltFault::BitWidth { found: width }, Part::Values("", "width")).at(payload.offset()));
     }
-    let len = packed_len(out.len(), width.into());
-    if packed.len() != len {
-        return Err(length(1 + len as u64));
+    let expected = words.saturating_mul(width.into()).div_ceil(8);
+    if packed.len() as u64 != expected {
+        return Err(length(expected.saturating_add(1)));
     }
-    W::unpack(options.kernels, packed, width.into(), out);
-    Ok(())
+    Ok((width.into(), packed))
 }
 
 /// Appends a payload.

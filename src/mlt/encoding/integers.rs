@@ -36,11 +36,11 @@ impl Coding {
     /// number.
     ///
     /// # Errors
-    /// [`MltFault::Length`], with the bytes that they need at least.
+    /// [`MltFault::Length`], with the bytes that they need at least; of bit packing those of [`bit_packing::decode`].
     pub fn check(&self, values: u64, payload: Input<'_>) -> Result<(), Error> {
         let expected = match self.logical {
             Logical::Rle { .. } | Logical::RlePairs | Logical::DeltaRle { .. } | Logical::DeltaRlePairs => 0,
-            Logical::BitPacked => 1 + values.div_ceil(8),
+            Logical::BitPacked => return bit_packing::packed(payload, values).map(|_| ()),
             _ => least_bytes(self.physical, values),
         };
         check_length(expected, payload)

@@ -1,0 +1,678 @@
+//! The trace of a tile: what each byte of it means.
+//!
+//! Headers come from the walk that opens a tile, which this observes; what payloads consist of comes from the walks of
+//! their decoders, and the values that are shown from the decoders.
+
+use std::fmt::{Debug, Display};
+use std::ops::Range;
+
+use super::data::{LayerData, MValueData, PropertyData, TileData};
+use super::decoder::Decoder;
+use super::encoding::fastpfor::{self, Form, Page};
+use super::encoding::fsst::Table;
+use super::encoding::integers::{self, Coding};
+use super::encoding::rans;
+use super::encoding::strings::{self, Blob};
+use super::encoding::{Scratch, Word, alp, boolean, float_dictionary, rle, varint, vertices};
+use super::geometry::Geometry;
+use super::nested::NestedData;
+use super::options::Options;
+use super::outline::{ColumnKind, DataType, LayerPlace, Outline, Span};
+use super::stream::{Logical, Physical, Role, Stream};
+use super::tile::{Kind, Tile};
+use super::walk::{self, Observer};
+use crate::error::{Error, ErrorKind, Limit, Part};
+use crate::input::Input;
+use crate::kernels::RansTable;
+use crate::limits::Limits;
+use crate::trace::{Step, Trace};
+
+/// Which part of a tile a trace shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Traced {
+    /// All of it.
+    #[default]
+    Tile,
+    /// The layer of this number; frames of unknown tags do not count.
+    Layer(u32),
+    /// The geometry of a layer.
+    Geometry(u32),
+    /// A column of a layer, by its number in [`Layer::columns`](super::Layer::columns); with a child its dictionary.
+    Column(u32, u32),
+}
+
+/// Shows each step of reading a tile, or a part of it: frames, headers with all their fields, and what payloads consist of;
+/// and decodes it.
+///
+/// Steps go as far as the headers of the whole tile, and the payloads of what is shown, are sound; the fault that ended
+/// them is kept, or else what the [`Decoder`] finds between streams. Of anything repeated the first are shown, so that
+/// steps take about as much memory as headers, and never more than `options.limits.max_output_bytes`.
+pub fn trace(bytes: &[u8], traced: Traced, options: &Options) -> Trace {
+    let mut outline = Outline::default();
+    let mut observer = Tracer::new(parts(bytes, traced, options), options);
+    let walked = walk::tile(bytes, &mut outline, options, &mut observer);
+    let Tracer { mut trace, over, open, at, .. } = observer;
+    // Parts that the fault is in end where it is.
+    for step in open.into_iter().flatten() {
+        trace.steps[step].span.end = at.max(trace.steps[step].span.start);
+    }
+    trace.fault = over.or(walked.err()).or_else(|| decode(bytes, outline, traced, options).err());
+    trace
+}
+
+/// Decodes what is traced.
+fn decode(bytes: &[u8], outline: Outline, traced: Traced, options: &Options) -> Result<(), Error> {
+    let tile = Tile::open_with(bytes, outline, options)?;
+    let mut decoder = Decoder::with_options(*options);
+    let layer = |number: u32| tile.layer(number as usize);
+    match traced {
+        Traced::Tile => decoder.tile(&tile, &mut TileData::default()),
+        Traced::Layer(number) => layer(number).map_or(Ok(()), |it| decoder.layer(it, &mut LayerData::default())),
+        Traced::Geometry(number) => layer(number).map_or(Ok(()), |it| decoder.geometry(it, &mut Geometry::default())),
+        Traced::Column(number, index) => {
+            let Some((layer, column)) = layer(number).and_then(|it| Some((it, it.column(index as usize)?))) else {
+                return Ok(());
+            };
+            let before =
+                |kinds: &[Kind]| layer.columns().take(index as usize).filter(|it| kinds.contains(&it.kind())).count();
+            match column.kind() {
+                Kind::Id => decoder.ids(layer, &mut PropertyData::default()).map(|_| ()),
+                Kind::Geometry => decoder.geometry(layer, &mut Geometry::default()),
+                Kind::Property | Kind::Child => {
+                    let number = before(&[Kind::Property, Kind::Child]);
+                    decoder.property(layer, number, &mut PropertyData::default())
+                }
+                Kind::MValue => decoder.m_value(layer, before(&[Kind::MValue]), &mut MValueData::default()),
+                Kind::Nested => decoder.nested(layer, before(&[Kind::Nested]), &mut NestedData::default()),
+                // It has no values without its children.
+                Kind::SharedDictionary => Ok(()),
+            }
+        }
+    }
+}
+
+/// What to show: parts of layers. The geometry of version 1 is a column.
+fn parts(bytes: &[u8], traced: Traced, options: &Options) -> Vec<Traced> {
+    let mut outline = Outline::default();
+    // What there is of a tile with a fault is in the outline, too, but for its layers.
+    let sound = walk::tile(bytes, &mut outline, options, &mut ()).is_ok();
+    let mut all = vec![traced];
+    let columns = |layer: u32| {
+        let layer = outline.layers.get(layer as usize).filter(|_| sound)?;
+        Some(&outline.columns[layer.columns.start as usize..layer.columns.end as usize])
+    };
+    match traced {
+        Traced::Geometry(layer) => {
+            let column = columns(layer).and_then(|all| all.iter().position(|it| it.kind == ColumnKind::Geometry));
+            all.extend(column.map(|column| Traced::Column(layer, walk::index(column))));
+        }
+        Traced::Column(layer, column) => {
+            let first = outline.layers.get(layer as usize).map_or(0, |layer| layer.columns.start);
+            let of = columns(layer).and_then(|all| all.get(column as usize));
+            if let Some(ColumnKind::Child { dictionary }) = of.map(|column| column.kind) {
+                all.push(Traced::Column(layer, dictionary - first));
+            }
+        }
+        Traced::Tile | Traced::Layer(_) => {}
+    }
+    all
+}
+
+/// How many of anything repeated are shown.
+const SHOWN: usize = 64;
+
+/// Values of a list that are shown in one step.
+const FEW: usize = 8;
+
+/// Streams of more values are not expanded.
+const VALUES: u32 = 1 << 20;
+
+/// What a step takes beside its text.
+const STEP_BYTES: u64 = 96;
+
+struct Tracer<'o> {
+    trace: Trace,
+    /// Parts that have begun: their steps, if these are shown.
+    open: Vec<Option<usize>>,
+    traced: Vec<Traced>,
+    place: LayerPlace,
+    /// Of the layer; 0 outside of one.
+    version: u8,
+    geometry: bool,
+    data_type: DataType,
+    /// The lengths that cut the next blob, and those of symbols.
+    lengths: Option<Vec<u32>>,
+    symbols: Option<Vec<u32>>,
+    table: Option<Table>,
+    options: Options,
+    limits: &'o Limits,
+    scratch: Scratch,
+    spent: u64,
+    /// Where the walk has come to.
+    at: u64,
+    over: Option<Error>,
+}
+
+impl<'o> Tracer<'o> {
+    fn new(traced: Vec<Traced>, options: &'o Options) -> Tracer<'o> {
+        let limits = &options.limits;
+        // What is shown of values is little, so little may be made of a few bytes for it.
+        let few = Limits { max_output_bytes: limits.max_output_bytes.min(64 << 20), ..*limits };
+        Tracer {
+            trace: Trace::default(),
+            open: Vec::new(),
+            traced,
+            place: LayerPlace { layer: 0, column: None },
+            version: 0,
+            geometry: false,
+            data_type: DataType::Bool,
+            lengths: None,
+            symbols: None,
+            table: None,
+            options: options.limits(few),
+            limits,
+            scratch: Scratch::new(),
+            spent: 0,
+            at: 0,
+            over: None,
+        }
+    }
+
+    /// Whether what is read here is shown.
+    fn shown(&self) -> bool {
+        let LayerPlace { layer, column } = self.place;
+        self.traced.iter().any(|traced| match *traced {
+            Traced::Tile => true,
+            Traced::Layer(it) => it == layer,
+            Traced::Geometry(it) => it == layer && column.is_none() && self.geometry,
+            Traced::Column(it, number) => it == layer && column == Some(number),
+        })
+    }
+
+    fn step(&mut self, label: impl Display, span: Span, detail: impl Display) -> Option<usize> {
+        let depth = u8::try_from(self.open.iter().flatten().count()).unwrap_or(u8::MAX);
+        let step = Step { label: label.to_string(), span, detail: detail.to_string(), depth };
+        self.spent += STEP_BYTES + (step.label.len() + step.detail.len()) as u64;
+        if self.over.is_none() {
+            let part = Part::Values("", "trace");
+            let room = Limits::check(self.spent, self.limits.max_output_bytes, Limit::OutputBytes, part);
+            self.over = room.err().map(|error| error.at(self.at));
+        }
+        if self.over.is_some() {
+            return None;
+        }
+        self.trace.steps.push(step);
+        Some(self.trace.steps.len() - 1)
+    }
+
+    /// A step for each of the first of a list, then one for the others, of which `each` gives span and detail.
+    fn list<T>(
+        &mut self,
+        what: &str,
+        mut next: impl FnMut() -> Result<Option<T>, Error>,
+        each: impl Fn(&T) -> (Span, String),
+    ) -> Result<(), Error> {
+        let (mut number, mut others) = (0usize, None::<Span>);
+        while let Some(item) = next()? {
+            let (span, detail) = each(&item);
+            if number < SHOWN {
+                self.step(format_args!("{what} {number}"), span, detail);
+            } else {
+                others = Some(others.map_or(span.start, |others| others.start)..span.end);
+            }
+            number += 1;
+        }
+        if let Some(span) = others {
+            self.step(format_args!("{what}s {SHOWN} to {}", number - 1), span, format_args!("{} more", number - SHOWN));
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Observer<'a> for Tracer<'_> {
+    fn place(&mut self, place: LayerPlace) {
+        self.place = place;
+    }
+
+    fn version(&mut self, version: u8) {
+        self.version = version;
+    }
+
+    fn geometry(&mut self, geometry: bool) {
+        self.geometry = geometry;
+    }
+
+    fn values(&mut self, data_type: DataType) {
+        self.data_type = data_type;
+    }
+
+    fn enter(&mut self, label: impl Display, start: u64) {
+        self.at = start;
+        if self.open.is_empty() {
+            self.version = 0;
+        }
+        let step = if self.shown() { self.step(label, start..start, "") } else { None };
+        self.open.push(step);
+    }
+
+    fn leave(&mut self, end: u64, detail: impl Display) {
+        self.at = end;
+        if let Some(step) = self.open.pop().flatten() {
+            // Only here it is seen that a frame is no layer.
+            if self.open.is_empty() && self.version == 0 && self.traced[0] != Traced::Tile {
+                self.trace.steps.truncate(step);
+                return;
+            }
+            let step = &mut self.trace.steps[step];
+            (step.span.end, step.detail) = (end, detail.to_string());
+            self.spent += step.detail.len() as u64;
+        }
+    }
+
+    fn field(&mut self, label: &str, span: Span, detail: impl Display) {
+        self.at = span.end;
+        if self.shown() {
+            self.step(label, span, detail);
+        }
+    }
+
+    fn stream(&mut self, stream: &Stream, payload: Input<'a>) -> Result<(), Error> {
+        if self.shown() {
+            if let Some(step) = self.open.last().copied().flatten() {
+                self.trace.steps[step].label = stream.role.name().to_owned();
+            }
+            let result = self.payload(stream, payload).map_err(|error| error.in_stream(stream.role.name()));
+            // What is not made for a trace is no fault of the tile.
+            result.or_else(|error| match error.kind() {
+                ErrorKind::LimitExceeded { .. } => {
+                    self.step("values", payload.offset()..payload.end(), "too many to show");
+                    Ok(())
+                }
+                _ => Err(error),
+            })?;
+        }
+        self.leave(stream.end, detail(stream));
+        if self.over.is_some() { Err(Error::new(ErrorKind::Missing, Part::Object)) } else { Ok(()) }
+    }
+}
+
+/// What the header of a stream says.
+fn detail(stream: &Stream) -> String {
+    let Stream { logical, physical, count, .. } = *stream;
+    let bytes = stream.end - stream.header.1;
+    let logical = match logical {
+        Logical::None => "plain",
+        Logical::Delta => "Delta",
+        Logical::Delta2 => "Delta2",
+        Logical::Rle { .. } | Logical::RlePairs => "RLE",
+        Logical::DeltaRle { .. } | Logical::DeltaRlePairs => "Delta-RLE",
+        Logical::BitPacked => "bit-packed",
+        Logical::ComponentwiseDelta => "componentwise Delta",
+        Logical::ComponentwiseDelta2 => "componentwise Delta2",
+        Logical::Morton { .. } => "Morton",
+        Logical::Rans => "rANS",
+        Logical::Alp { .. } => "ALP",
+        Logical::FloatDictionary => "codes",
+        Logical::Bitmap => "bitmap",
+        Logical::BooleanRuns => "runs",
+        Logical::Sparse => "sparse",
+        Logical::BooleanRle => "Boolean RLE",
+        Logical::FrontCoded => "front-coded",
+    };
+    let physical = match physical {
+        Physical::None => "",
+        Physical::VarInt => ", VarInt",
+        Physical::FastPfor256 => ", FastPFOR of 256",
+        Physical::FastPfor128 => ", FastPFOR of 128",
+    };
+    format!("{logical}{physical}; {count} elements in {bytes} bytes")
+}
+
+/// The first of some values, and how many there are.
+fn few<T: Debug>(values: &[T]) -> String {
+    match values.get(..FEW) {
+        Some(first) if values.len() > FEW => format!("{first:?} and {} more", values.len() - FEW),
+        _ => format!("{values:?}"),
+    }
+}
+
+impl Tracer<'_> {
+    /// Shows what a payload consists of, and its first values.
+    fn payload(&mut self, stream: &Stream, payload: Input<'_>) -> Result<(), Error> {
+        let (count, span) = (stream.count as usize, payload.offset()..payload.end());
+        match stream.role {
+            Role::Lengths | Role::DictLengths => self.lengths = None,
+            Role::SymbolLengths => self.symbols = None,
+            Role::Values | Role::DictValues | Role::Corpus | Role::SymbolTable => return self.blob(stream, payload),
+            Role::FloatDictionary => return self.floats(payload, count),
+            _ => {}
+        }
+        match stream.logical {
+            Logical::Bitmap | Logical::BooleanRuns | Logical::Sparse | Logical::BooleanRle => {
+                return self.truth(stream.logical, payload, count);
+            }
+            Logical::Rans => return self.rans(payload, stream.count),
+            Logical::RlePairs | Logical::DeltaRlePairs => {
+                let (bits, mut rest) = (if self.wide(stream) { 64 } else { 32 }, payload);
+                let next = || {
+                    let run = rle::next_run(&mut rest, bits)?;
+                    Ok(run.map(|run| (run, rest.offset())))
+                };
+                self.list("run", next, |(run, end)| {
+                    (run.start..*end, format!("{} times the word {}", run.length, run.value))
+                })?;
+            }
+            Logical::BitPacked if !payload.bytes().is_empty() => {
+                let width = format_args!("{} bits each", payload.bytes()[0]);
+                self.step("width", span.start..span.start + 1, width);
+                self.step("packed words", span.start + 1..span.end, format_args!("{count} words"));
+            }
+            Logical::Rle { runs } | Logical::DeltaRle { runs } if stream.physical == Physical::VarInt => {
+                let mut rest = payload;
+                for _ in 0..runs {
+                    varint::next(&mut rest, if self.wide(stream) { 64 } else { 32 })?;
+                }
+                self.step("run lengths", span.start..rest.offset(), format_args!("{runs} varints"));
+                self.step("run words", rest.offset()..span.end, format_args!("{runs} varints"));
+            }
+            _ => {
+                let words = stream.words;
+                match stream.physical {
+                    Physical::FastPfor256 => self.fastpfor(Form::of_256(payload), payload, words)?,
+                    Physical::FastPfor128 => {
+                        let sequential = self.options.packing == super::Packing::Sequential;
+                        let narrow = matches!(stream.logical, Logical::Alp { .. }) && sequential;
+                        let bits = if self.wide(stream) && !narrow { 64 } else { 32 };
+                        self.fastpfor(Form::of_128(payload, bits, self.options.packing), payload, words)?;
+                    }
+                    Physical::VarInt => {
+                        self.step("varints", span.clone(), format_args!("{words} words"));
+                    }
+                    Physical::None if self.data_type == DataType::Float || self.data_type == DataType::Double => {}
+                    Physical::None => {
+                        self.step("words", span.clone(), format_args!("{words} little-endian words"));
+                    }
+                }
+            }
+        }
+        if stream.count > VALUES {
+            self.step("values", span, format_args!("{count}, too many to show"));
+            return Ok(());
+        }
+        self.values_of(stream, payload)
+    }
+
+    /// Whether words have 64 bits.
+    fn wide(&self, stream: &Stream) -> bool {
+        use DataType::{Int64, LongId, UInt64};
+        let data = stream.role == Role::Data && matches!(self.data_type, LongId | Int64 | UInt64);
+        data || matches!(stream.logical, Logical::Alp { .. })
+    }
+
+    /// Shows the first values of words, and keeps lengths.
+    fn values_of(&mut self, stream: &Stream, payload: Input<'_>) -> Result<(), Error> {
+        use DataType::{Double, Float, Int8, Int32, Int64};
+        let signed = stream.role == Role::Data && matches!(self.data_type, Int8 | Int32 | Int64);
+        let strict = self.version == 2;
+        let coding = Coding::of(stream, signed, strict);
+        let (count, span) = (stream.count as usize, payload.offset()..payload.end());
+        let wide = self.wide(stream);
+        let (options, scratch) = (self.options, &mut self.scratch);
+        // Before memory is taken for values.
+        coding.check(stream.words.into(), payload)?;
+        let floats = stream.role == Role::Data && matches!(self.data_type, Float | Double);
+        let shown = match stream.logical {
+            Logical::None if floats => return self.floats(payload, count),
+            Logical::Alp { scale, base } => {
+                let mut offsets = vec![0; count];
+                integers::alp_offsets(stream.physical, payload, strict, &mut offsets, &options, scratch)?;
+                if self.data_type == Float {
+                    let mut values = vec![0f32; count];
+                    alp::decode(options.kernels, scale, base, &offsets, &mut values)?;
+                    few(&values)
+                } else {
+                    let mut values = vec![0f64; count];
+                    alp::decode(options.kernels, scale, base, &offsets, &mut values)?;
+                    few(&values)
+                }
+            }
+            _ if matches!(stream.role, Role::Vertices | Role::VertexDict) => {
+                let components = match stream.logical {
+                    Logical::Morton { .. } => 2,
+                    _ => stream.words.checked_div(stream.count).unwrap_or(2),
+                };
+                let stride = u8::try_from(components).unwrap_or(2);
+                let mut values = vec![0; count * usize::from(stride)];
+                vertices::decode(&coding, payload, stride, None, &mut values, &options, scratch)?;
+                few(&values.chunks(stride.into()).collect::<Vec<_>>())
+            }
+            _ if wide => {
+                let values = decoded::<u64>(&coding, payload, count, &options, scratch)?;
+                if signed { few(bytemuck::cast_slice::<u64, i64>(&values)) } else { few(&values) }
+            }
+            logical => {
+                // Codes of floats are words like others.
+                let logical = if logical == Logical::FloatDictionary { Logical::None } else { logical };
+                let values = decoded::<u32>(&Coding { logical, ..coding }, payload, count, &options, scratch)?;
+                let shown = if signed { few(bytemuck::cast_slice::<u32, i32>(&values)) } else { few(&values) };
+                match stream.role {
+                    Role::Lengths | Role::DictLengths => self.lengths = Some(values),
+                    Role::SymbolLengths => self.symbols = Some(values),
+                    _ => {}
+                }
+                shown
+            }
+        };
+        self.step("values", span, shown);
+        Ok(())
+    }
+
+    fn floats(&mut self, payload: Input<'_>, count: usize) -> Result<(), Error> {
+        let size = if self.data_type == DataType::Float { 4 } else { 8 };
+        let first = count.min(FEW + 1).min(payload.bytes().len() / size);
+        let shown = Input::at(&payload.bytes()[..first * size], payload.offset());
+        let shown = if size == 4 {
+            let mut values = vec![0f32; first];
+            float_dictionary::plain(shown, &mut values)?;
+            format!("{:?}", &values[..first.min(FEW)])
+        } else {
+            let mut values = vec![0f64; first];
+            float_dictionary::plain(shown, &mut values)?;
+            format!("{:?}", &values[..first.min(FEW)])
+        };
+        let more = if count > FEW { format!(" and {} more", count - FEW) } else { String::new() };
+        self.step("values", payload.offset()..payload.end(), format_args!("{shown}{more}"));
+        Ok(())
+    }
+
+    fn truth(&mut self, logical: Logical, payload: Input<'_>, count: usize) -> Result<(), Error> {
+        let (start, end, mut rest) = (payload.offset(), payload.end(), payload);
+        match logical {
+            Logical::Bitmap => {
+                let set = boolean::skip(logical, &mut rest, count)?;
+                self.step("bitmap", start..end, format_args!("{set} of {count} set"));
+            }
+            Logical::Sparse => {
+                let sparse = boolean::Sparse::read(&mut rest, count)?;
+                let summary = start + sparse.summary.len() as u64;
+                self.step("summary", start..summary, format_args!("{} bytes are not 0", sparse.stored.len()));
+                self.step("stored bytes", summary..end, few(sparse.stored));
+            }
+            Logical::BooleanRuns => {
+                let (mut shown, mut more) = (Vec::new(), 0usize);
+                let walked =
+                    boolean::runs(
+                        &mut rest,
+                        count,
+                        |run| {
+                            if shown.len() <= SHOWN { shown.push(run) } else { more += 1 }
+                        },
+                    );
+                let ends: Vec<u64> = shown.iter().skip(1).map(|run| run.start).collect();
+                let last = if shown.len() <= SHOWN { rest.offset() } else { end };
+                let mut runs = shown.into_iter().zip(ends.into_iter().chain([last]));
+                self.list(
+                    "run",
+                    || Ok(runs.next()),
+                    |(run, end)| (run.start..*end, format!("{} times {}", run.values.len(), run.value)),
+                )?;
+                if more > 0 {
+                    self.step("more runs", last..end, format_args!("{more}"));
+                }
+                walked?;
+            }
+            _ => {
+                let next = || Ok(boolean::next_byte_run(&mut rest));
+                self.list("byte run", next, |run| {
+                    let span = run.start..run.start + 1 + run.bytes.len() as u64;
+                    let kind = if run.repeated { "times the byte" } else { "bytes as they are:" };
+                    (span, format!("{} {kind} {}", run.length, few(run.bytes)))
+                })?;
+                let mut bitmap = vec![0; count.div_ceil(8).min(payload.bytes().len().saturating_mul(130))];
+                if bitmap.len() == count.div_ceil(8) {
+                    boolean::decode_payload(logical, payload, count, &mut bitmap)?;
+                    let set = boolean::skip(Logical::Bitmap, &mut Input::new(&bitmap), count)?;
+                    self.step("values", start..end, format_args!("{set} of {count} set"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fastpfor(&mut self, form: Form, payload: Input<'_>, count: u32) -> Result<(), Error> {
+        let mut swapped = Vec::new();
+        let mut words = fastpfor::words_of(payload, form, &self.options, &mut swapped)?;
+        let start = words.offset();
+        let values = fastpfor::block_values(&mut words, form, count as usize)?;
+        self.step("block values", start..words.offset(), format_args!("{values} of {count}"));
+        let mut left = values;
+        for number in 0..values.div_ceil(fastpfor::PAGE) {
+            let here = left.min(fastpfor::PAGE);
+            left -= here;
+            let from = words.offset();
+            let mut page = Page::read(&mut words, form, here)?;
+            let shown = number < SHOWN;
+            if shown {
+                let packed = format_args!("{here} values; packed words end before byte {}", page.packed.end());
+                self.step(format_args!("page {number}"), from..from + 4, packed);
+                let (mut blocks, mut at) = (page.blocks(), page.packed.offset());
+                let next = || {
+                    let block = blocks.next()?;
+                    Ok(block.map(|block| {
+                        let from = at;
+                        at += form.block as u64 / 8 * u64::from(block.width);
+                        (block, from..at)
+                    }))
+                };
+                self.list("block", next, |(block, span)| {
+                    let exceptions = match block.positions {
+                        [] => String::new(),
+                        at => format!("; exceptions of up to {} bits at {}", block.max_width, few(at)),
+                    };
+                    (span.clone(), format!("{} bits a value{exceptions}", block.width))
+                })?;
+                // Their size, and the entries in whole words.
+                let bitmap = words.offset() - u64::from(form.bits / 8)..words.offset();
+                let entries = format_args!("{} bytes", page.entries.bytes().len());
+                self.step("block entries", page.packed.end()..bitmap.start, entries);
+                let widths: Vec<u32> = (1..=64).filter(|width| page.arrays >> (width - 1) & 1 == 1).collect();
+                self.step("exception arrays", bitmap, format_args!("of widths {widths:?}"));
+            }
+            while let Some(array) = page.next_array(&mut words)? {
+                if shown {
+                    let detail = format_args!("{} values of {} bits", array.count, array.width);
+                    self.step("exception array", array.start..words.offset(), detail);
+                }
+            }
+        }
+        let tail = count as usize - values;
+        self.step("tail", words.offset()..words.end(), format_args!("{tail} values"));
+        Ok(())
+    }
+
+    fn rans(&mut self, payload: Input<'_>, count: u32) -> Result<(), Error> {
+        if count == 0 && payload.bytes().is_empty() {
+            return Ok(());
+        }
+        let start = payload.offset();
+        let rans = rans::Payload::read(payload, &mut self.scratch.words)?;
+        self.step("depth", start..start + 1, rans.depth);
+        let tables = rans.tables.iter().enumerate().filter(|(_, table)| **table != RansTable::NONE);
+        let tables: Vec<String> = tables.map(|(context, table)| format!("{context}: 2^{}", table.precision)).collect();
+        self.step("tables", start + 1..rans.tables_end, format_args!("slots by context: {}", tables.join(", ")));
+        // A lane's state stands before its words.
+        let lane = |lane: &Input<'_>| lane.offset() - 4..lane.end();
+        self.step("lane lengths", rans.tables_end..lane(&rans.lanes[0]).start, "");
+        for (number, (words, state)) in rans.lanes.iter().zip(&rans.states).enumerate() {
+            let detail = format_args!("state {state:#x}, {} words", words.bytes().len() / 2);
+            self.step(format_args!("lane {number}"), lane(words), detail);
+        }
+        let raw = rans.raw.offset()..rans.raw.end();
+        self.step("raw bits", raw, format_args!("{} bytes", rans.raw.bytes().len()));
+        Ok(())
+    }
+
+    /// Shows symbols, or strings by the lengths before them.
+    fn blob(&mut self, stream: &Stream, payload: Input<'_>) -> Result<(), Error> {
+        let span = payload.offset()..payload.end();
+        if stream.role == Role::SymbolTable {
+            self.table = None;
+            let Some(lengths) = self.symbols.take() else { return Ok(()) };
+            let table = Table::read(&lengths, payload)?;
+            let mut at = span.start;
+            let mut symbols = table.symbols().map(|(symbol, length)| {
+                let from = at;
+                at += u64::from(length);
+                (symbol[..length.into()].escape_ascii().to_string(), from..at)
+            });
+            self.list("symbol", || Ok(symbols.next()), |(symbol, span)| (span.clone(), format!("\"{symbol}\"")))?;
+            drop(symbols);
+            self.table = Some(table);
+            return Ok(());
+        }
+        let table = if stream.role == Role::Corpus { self.table.take() } else { None };
+        let Some(lengths) = self.lengths.take() else { return Ok(()) };
+        let blob = match &table {
+            Some(table) => Blob::Fsst(table, payload),
+            None if stream.role == Role::Corpus => return Ok(()),
+            None => Blob::Plain(payload),
+        };
+        let front_coded = stream.logical == Logical::FrontCoded;
+        let (mut offsets, mut text) = (Vec::new(), String::new());
+        strings::decode(&lengths, blob, front_coded, &mut offsets, &mut text, &self.options, &mut self.scratch)?;
+        // Of entries that are stored as they are, or as suffixes, these; else all the codes.
+        let mut at = span.start;
+        let mut entries = offsets.windows(2).enumerate();
+        let next = || {
+            Ok(entries.next().map(|(i, bounds)| {
+                let entry = &text[bounds[0] as usize..bounds[1] as usize];
+                let stored = if front_coded { lengths[lengths.len() / 2 + i] } else { lengths[i] };
+                let from = at;
+                at += u64::from(stored);
+                (entry, if table.is_some() { span.clone() } else { from..at })
+            }))
+        };
+        self.list("value", next, |(entry, span)| {
+            let cut = entry.chars().take(SHOWN).collect::<String>();
+            let more = if cut.len() < entry.len() {
+                format!(" and {} bytes more", entry.len() - cut.len())
+            } else {
+                String::new()
+            };
+            (span.clone(), format!("{cut:?}{more}"))
+        })
+    }
+}
+
+fn decoded<W: Word>(
+    coding: &Coding,
+    payload: Input<'_>,
+    count: usize,
+    options: &Options,
+    scratch: &mut Scratch,
+) -> Result<Vec<W>, Error> {
+    let mut values = vec![W::zeroed(); count];
+    integers::decode(coding, payload, &mut values, options, scratch)?;
+    Ok(values)
+}
