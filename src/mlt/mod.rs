@@ -7,6 +7,8 @@ compile_error!(
 
 mod data;
 mod decoder;
+#[cfg(feature = "encode")]
+pub mod encode;
 pub mod encoding;
 mod fault;
 mod geometry;
