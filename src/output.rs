@@ -32,7 +32,6 @@ pub(crate) fn push_uleb(mut value: u64, out: &mut Vec<u8>) {
 }
 
 /// Appends a zigzag number.
-#[cfg(feature = "parquet")]
 pub(crate) fn push_zigzag(value: i64, out: &mut Vec<u8>) {
     push_uleb((value << 1 ^ value >> 63).cast_unsigned(), out);
 }

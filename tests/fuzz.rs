@@ -23,6 +23,7 @@ fn every_target_has_a_body_and_seeds() {
         .collect();
     targets.retain(|name| !OF_CONVERSION.contains(&name.as_str()));
     targets.retain(|target| cfg!(feature = "obs") || !target.starts_with("obs_"));
+    targets.retain(|target| cfg!(feature = "mlt") || !target.starts_with("mlt_"));
     targets.retain(|target| cfg!(feature = "parquet") || !target.starts_with("parquet_"));
     let of_files = ["parquet_chunk", "parquet_file"];
     targets.retain(|target| cfg!(feature = "parquet-files") || !of_files.contains(&target.as_str()));

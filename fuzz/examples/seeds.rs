@@ -28,6 +28,11 @@ fn main() -> io::Result<()> {
             seeds.extend(sections("fixtures/parquet/raw")?);
             seeds.extend(sections("fixtures/parquet/malformed")?);
         }
+        if target == "mlt_tile" {
+            for folder in ["v1-synthetic", "v1-encodings", "v1-real", "v2-encodings", "v2-fastpfor-page", "v2-real", "hand", "invalid"] {
+                seeds.extend(fixtures(&format!("fixtures/mlt/{folder}"), "mlt")?);
+            }
+        }
         if target == "parquet_file" {
             for folder in ["", "special", "handmade", "matrix", "writers", "bad_data"] {
                 seeds.extend(fixtures(&format!("fixtures/parquet/{folder}"), "parquet")?);

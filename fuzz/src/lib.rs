@@ -11,6 +11,10 @@ mod frame;
 // Not for the root crate's tests: those of `tilekern-convert` include it.
 #[cfg(feature = "convert")]
 pub mod inputs;
+#[cfg(feature = "mlt")]
+pub mod mlt;
+#[cfg(feature = "mlt")]
+pub mod mlt_build;
 #[cfg(feature = "obs")]
 mod obs;
 pub mod oracle;
@@ -25,6 +29,8 @@ pub use dataset::{cell_selection, manifest, side_files};
 pub use decode::{tile_decode, tile_differential};
 pub use encode::encode_round_trip;
 pub use frame::frame;
+#[cfg(feature = "mlt")]
+pub use mlt::{mlt_differential, mlt_encoding, mlt_round_trip, mlt_tile};
 #[cfg(feature = "obs")]
 pub use obs::{obs_cache, obs_filter, obs_schema};
 #[cfg(feature = "parquet")]
@@ -54,6 +60,14 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("obs_filter", obs_filter),
     #[cfg(feature = "obs")]
     ("obs_cache", obs_cache),
+    #[cfg(feature = "mlt")]
+    ("mlt_tile", mlt_tile),
+    #[cfg(feature = "mlt")]
+    ("mlt_encoding", mlt_encoding),
+    #[cfg(feature = "mlt")]
+    ("mlt_differential", mlt_differential),
+    #[cfg(feature = "mlt")]
+    ("mlt_round_trip", mlt_round_trip),
     #[cfg(feature = "parquet")]
     ("parquet_payload", parquet_payload),
     #[cfg(feature = "parquet")]

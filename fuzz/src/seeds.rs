@@ -16,6 +16,8 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         "manifest" | "side_files" | "cell_selection" => super::dataset::seeds(target),
         #[cfg(feature = "obs")]
         "obs_schema" | "obs_filter" | "obs_cache" => super::obs::seeds(target),
+        #[cfg(feature = "mlt")]
+        "mlt_tile" | "mlt_encoding" | "mlt_differential" | "mlt_round_trip" => super::mlt::seeds(target),
         #[cfg(feature = "parquet")]
         "parquet_payload" | "parquet_round_trip" => super::parquet::seeds(target),
         #[cfg(feature = "parquet-files")]
@@ -25,7 +27,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
 }
 
 /// Bytes that are the same everywhere.
-pub(super) fn noise(seed: u64, len: usize) -> Vec<u8> {
+pub fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed ^ 0x9E37_79B9_7F4A_7C15;
     (0..len)
         .map(|_| {

@@ -297,10 +297,15 @@ impl Core {
 
     /// That the payload can hold so many values, before there is memory for them.
     pub(crate) fn enough(&mut self, layer: Layer<'_>, stream: &Stream) -> Result<(), Error> {
+        self.enough_for(layer, stream, stream.count.into())
+    }
+
+    /// The same for values of so many words together.
+    pub(crate) fn enough_for(&mut self, layer: Layer<'_>, stream: &Stream, words: u64) -> Result<(), Error> {
         // rANS symbols that are the only ones of their contexts cost nothing.
         if stream.logical != Logical::Rans {
             Coding::of(stream, false, false)
-                .check(stream.count.into(), layer.payload(stream))
+                .check(words, layer.payload(stream))
                 .map_err(|e| e.in_stream(stream.role.name()))?;
         }
         self.budget.values(stream.count as usize)
@@ -371,6 +376,7 @@ impl Core {
             self.enough(layer, stream)?;
         }
         let mut memory = std::mem::take(&mut self.memory);
+        let (integers, codes) = (&mut memory.integers, &mut memory.more_words);
         let result = match data_type {
             DataType::Bool => self.truth(layer, stream, validity, slots, &mut memory, &mut out.bytes),
             DataType::Int8 | DataType::UInt8 => {
@@ -383,7 +389,7 @@ impl Core {
                 &mut out.words,
                 Kernels::spread_u32,
                 |core, out: &mut [u32]| {
-                    core.floats::<f32>(layer, of.streams, &mut memory.integers, bytemuck::cast_slice_mut(out))
+                    core.floats::<f32>(layer, of.streams, integers, codes, bytemuck::cast_slice_mut(out))
                 },
             ),
             DataType::Double => self.place(
@@ -393,7 +399,7 @@ impl Core {
                 &mut out.long_words,
                 Kernels::spread_u64,
                 |core, out: &mut [u64]| {
-                    core.floats::<f64>(layer, of.streams, &mut memory.integers, bytemuck::cast_slice_mut(out))
+                    core.floats::<f64>(layer, of.streams, integers, codes, bytemuck::cast_slice_mut(out))
                 },
             ),
             DataType::Int64 | DataType::UInt64 | DataType::LongId => self.place(
@@ -484,7 +490,8 @@ impl Core {
         &mut self,
         layer: Layer<'_>,
         streams: &[Stream],
-        memory: &mut Kept<u64>,
+        integers: &mut Kept<u64>,
+        codes: &mut Kept<u32>,
         out: &mut [T],
     ) -> Result<(), Error> {
         let stream = &streams[0];
@@ -492,25 +499,22 @@ impl Core {
         let (options, scratch) = (&self.options, &mut self.scratch);
         match stream.logical {
             Logical::Alp { scale, base } => {
-                let integers = memory.scratch(out.len(), &self.budget)?;
+                let integers = integers.scratch(out.len(), &self.budget)?;
                 integers::alp_offsets(stream.physical, payload, strict, integers, options, scratch)
                     .and_then(|()| alp::decode(options.kernels, scale, base, integers, out))
             }
             Logical::FloatDictionary => {
-                let mut memory = std::mem::take(&mut self.memory.words);
-                let codes = memory.scratch(out.len(), &self.budget)?;
+                let codes = codes.scratch(out.len(), &self.budget)?;
                 let dictionary = &streams[1];
                 let (entries, table) = (dictionary.count as usize, layer.payload(dictionary));
-                let done = integers::words(stream.physical, payload, strict, codes, options, scratch).and_then(|()| {
+                integers::words(stream.physical, payload, strict, codes, options, scratch).and_then(|()| {
                     // Before there is memory for the entries.
                     let (found, expected) = (table.bytes().len() as u64, entries as u64 * size_of::<T>() as u64);
                     if found != expected {
                         return Err(fault(MltFault::Length { found, expected }, VALUES).at(table.offset()));
                     }
                     float_dictionary::decode(codes, payload.offset(), table, entries, out, options, scratch)
-                });
-                self.memory.words = memory;
-                done
+                })
             }
             _ => float_dictionary::plain(payload, out),
         }

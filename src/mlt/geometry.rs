@@ -10,7 +10,7 @@ use super::decoder::{Core, Memory, counted};
 use super::encoding::integers::Coding;
 use super::encoding::{fault, vertices};
 use super::outline::GeometryOutline;
-use super::stream::{Role, Stream};
+use super::stream::{Logical, Role, Stream};
 use super::tile::{Kind, Layer};
 use crate::error::{Error, Part};
 use crate::kernels::Kernels;
@@ -545,7 +545,9 @@ impl Core {
         };
         let components = usize::from(of.components);
         let words = stream.count as usize * components;
-        self.enough(layer, stream)?;
+        // Of a block in FastPFOR less is needed than of a tail that is shorter, so the words must be those.
+        let stored = if matches!(stream.logical, Logical::Morton { .. }) { stream.count as usize } else { words };
+        self.enough_for(layer, stream, stored as u64)?;
         let [geometries, parts, rings] = &out.levels;
         let runs = match () {
             () if *rings => Some(out.rings.get()),

@@ -9,6 +9,8 @@ compile_error!(
 mod arrow;
 mod data;
 mod decoder;
+#[cfg(feature = "encode")]
+pub mod encode;
 pub mod encoding;
 mod fault;
 mod geometry;

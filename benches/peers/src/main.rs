@@ -1,6 +1,8 @@
 //! `tilekern-peers FAMILY [--json]`: tilekern beside other crates on the same data, in one run.
 
 mod deltacel;
+mod mlt;
+mod oracle;
 mod parquet;
 mod read;
 mod turns;
@@ -44,9 +46,17 @@ fn main() -> ExitCode {
                 return ExitCode::from(2);
             }
         },
-        Some("--help" | "-h") => print!("{HELP}{}{}", parquet::HELP, read::HELP),
+        Some("mlt") => match mlt::run(&arguments) {
+            Ok(rows) if json => show(rows.iter().map(mlt::Row::to_json).collect()),
+            Ok(rows) => mlt::print(&rows),
+            Err(error) => {
+                eprintln!("{error}");
+                return ExitCode::from(2);
+            }
+        },
+        Some("--help" | "-h") => print!("{HELP}{}{}{}", parquet::HELP, mlt::HELP, read::HELP),
         _ => {
-            eprint!("{HELP}{}{}", parquet::HELP, read::HELP);
+            eprint!("{HELP}{}{}{}", parquet::HELP, mlt::HELP, read::HELP);
             return ExitCode::from(2);
         }
     }

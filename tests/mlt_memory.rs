@@ -1,0 +1,188 @@
+//! Map tiles take memory by what they hold, not by what they state; a steady loop over tiles takes none.
+
+#[allow(dead_code, unused_imports)] // other tests use the rest
+#[path = "../fuzz/src/lib.rs"]
+mod bodies;
+#[path = "support/counting.rs"]
+mod counting;
+
+use counting::counted;
+use tilekern::Limits;
+use tilekern::mlt::encode::{
+    Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version, Words,
+};
+use tilekern::mlt::{Decoder, Options, Outline, StringLayout, Tile, TileData};
+
+/// Opens and decodes a tile; gives the error's name, and the largest piece of memory asked for.
+fn decoded(tile: &[u8], limits: Limits) -> (Result<(), &'static str>, usize) {
+    let options = Options::new().expect("kernels").limits(limits);
+    let mut result = Ok(());
+    let (_, largest) = counted(|| {
+        let tile = Tile::open(tile, &options);
+        let decode = |tile: Tile<'_>| Decoder::with_options(options).tile(&tile, &mut TileData::new());
+        result = tile.and_then(decode).map_err(|error| error.kind().name());
+    });
+    (result, largest)
+}
+
+/// A frame of a body.
+fn frame(tag: u8, body: &[u8]) -> Vec<u8> {
+    let mut size = 1 + body.len();
+    let mut frame = Vec::new();
+    while size >= 0x80 {
+        frame.push((size & 0x7f | 0x80) as u8);
+        size >>= 7;
+    }
+    frame.push(size as u8);
+    frame.push(tag);
+    frame.extend_from_slice(body);
+    frame
+}
+
+/// 2^32 - 1 as a varint.
+const MANY: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x0f];
+
+/// A layer of version 1 whose one column is geometry, of these streams.
+fn geometry_of(streams: &[&[u8]]) -> Vec<u8> {
+    let count = streams.len() as u8;
+    frame(1, &[&[1, b'a', 0x80, 0x20, 1, 4, count][..], &streams.concat()].concat())
+}
+
+/// A layer of version 2 of points, of so many features, whose vertices are a run, and columns.
+fn points_of(features: &[u8], columns: &[&[u8]]) -> Vec<u8> {
+    // Vertices as they are with a length that is not there; none where there are no features.
+    let vertices: &[u8] = if features == [0] { &[0x00] } else { &[0x28, 0] };
+    let head = [&[1, b'a', 0x16][..], features, &[0], vertices, &[columns.len() as u8]].concat();
+    frame(2, &[&head[..], &columns.concat()].concat())
+}
+
+/// Few bytes that state 2^32 - 1 features, values, words, or lists of them.
+#[test]
+fn stated_counts_are_not_believed() {
+    let run = |kind: u8, coding: u8, words: &[u8]| {
+        [&[kind, coding, 2, words.len() as u8, 1][..], &MANY, words].concat()
+    };
+    let lengths = [&MANY[..], &[0]].concat();
+    let types = run(0x30, 0x62, &lengths);
+    let vertices = [0x13, 0x42, 2, 2, 2, 2];
+    let plain = [&[0x30, 0x02][..], &MANY, &[3, 0, 0, 0]].concat();
+    let packed = [&[0x30, 0x01][..], &MANY, &[4, 0, 0, 0, 0]].concat();
+    let words = [&[0x30, 0x00][..], &MANY, &[4, 0, 0, 0, 0]].concat();
+    let many_parts = [run(0x30, 0x62, &[1, 1]), run(0x32, 0x62, &lengths)];
+    let mut tiles = vec![
+        geometry_of(&[&types]),
+        geometry_of(&[&types, &vertices]),
+        geometry_of(&[&plain, &vertices]),
+        geometry_of(&[&packed, &vertices]),
+        geometry_of(&[&words, &vertices]),
+        geometry_of(&[&many_parts[0], &many_parts[1], &vertices]),
+    ];
+    let ids: [&[u8]; 6] = [
+        &[0x00, 0x20, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 7],
+        &[0x00, 0x0c, 4, 0, 0, 0, 0],
+        &[0x01, 0x0c, 4, 0, 0, 0, 0],
+        &[0x00, 0x40, 2, 1, 0],
+        &[0x10, 0x00],
+        &[0x20, 0xff, 0xff, 0xff, 0xff, 0x0f, 0x08, 0],
+    ];
+    tiles.extend(ids.iter().map(|column| points_of(&MANY, &[column])));
+    // Strings, dictionaries of floats, lists: counts of their own, in a layer of no features.
+    let strings: [&[u8]; 4] = [
+        &[0x0b, 1, b's', 0x88, 0xff, 0xff, 0xff, 0xff, 0x0f, 1, 0, 0x04, 0],
+        &[0x0b, 1, b's', 0x09, 0, 0xa8, 0xff, 0xff, 0xff, 0xff, 0x0f, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0x04, 0],
+        &[0x09, 1, b'f', 0x38, 0, 0x80, 0xff, 0xff, 0xff, 0xff, 0x0f],
+        &[0x0d, 1, b'l', 0xa0, 0xff, 0xff, 0xff, 0xff, 0x0f, 6, 0xff, 0xff, 0xff, 0xff, 0x0f, 0, 0x05, 0x88, 0, 0],
+    ];
+    tiles.extend(strings.iter().map(|column| points_of(&[0], &[column])));
+    for tile in &tiles {
+        let (result, largest) = decoded(tile, Limits::default().with_output_bytes(1 << 20));
+        assert!(result.is_err(), "{tile:x?}");
+        assert!(largest <= 4 << 20, "{tile:x?}: {result:?} with {largest} bytes at once");
+    }
+}
+
+/// Sound tiles of a few bytes that mean very much meet the limits.
+#[test]
+fn what_grows_meets_the_limits() {
+    let n = 1 << 20;
+    let same = vec![7i64; n];
+    let points = vec![Shape::Point([1, 1]); n];
+    let runs = Integers::Rle(Words::VarInt);
+    let coding = GeometryCoding {
+        types: runs,
+        dictionary: Some(runs),
+        vertices: tilekern::mlt::encode::Vertices::Delta(Words::VarInt),
+        ..GeometryCoding::default()
+    };
+    let long = "x".repeat(60_000);
+    let texts = vec![&long[..]; 4000];
+    for version in [Version::V1, Version::V2] {
+        let mut layer = LayerWriter::new(version, "runs", 4096, n).expect("a sound layer");
+        layer.geometry(&Geometry::new(&points).expect("points"), &coding).expect("points");
+        layer.column("same", Presence::All, Values::Int64(&same, runs)).expect("runs");
+        let mut tile = Vec::new();
+        layer.finish(&mut tile).expect("a sound layer");
+        assert!(tile.len() < 200, "{} bytes", tile.len());
+        let (result, largest) = decoded(&tile, Limits::default().with_output_bytes(1 << 20));
+        assert_eq!(result, Err("limit_exceeded"));
+        assert!(largest <= 4 << 20, "{largest} bytes at once");
+        assert_eq!(decoded(&tile, Limits::default()).0, Ok(()));
+        let mut limits = Limits::default();
+        limits.max_values = 1 << 12;
+        let (result, largest) = decoded(&tile, limits);
+        assert_eq!(result, Err("limit_exceeded"));
+        assert!(largest <= 4 << 20, "{largest} bytes at once");
+
+        // One long string often, in symbols of 8 bytes: what a byte of the corpus means at most.
+        for layout in [StringLayout::Fsst, StringLayout::FsstDictionary] {
+            let mut layer = LayerWriter::new(version, "strings", 4096, texts.len()).expect("a sound layer");
+            layer.geometry(&Geometry::new(&points[..texts.len()]).expect("points"), &coding).expect("points");
+            let strings = Strings { codes: runs, lengths: runs, ..Strings::new(layout) };
+            layer.column("text", Presence::All, Values::Strings(&texts, strings)).expect("strings");
+            let mut tile = Vec::new();
+            layer.finish(&mut tile).expect("a sound layer");
+            let (result, largest) = decoded(&tile, Limits::default().with_output_bytes(1 << 20));
+            // A dictionary stays one: there its entry is there once.
+            let expected = if layout == StringLayout::Fsst { Err("limit_exceeded") } else { Ok(()) };
+            assert_eq!(result, expected, "{layout:?}");
+            assert!(largest <= 4 << 20, "{largest} bytes at once");
+        }
+    }
+    // Lists of lists, each of which is as long as its lengths say.
+    let lengths = vec![1024u32; 1024];
+    let elements = vec![1i64; 1 << 20];
+    let inner = Nested::List {
+        lengths: &lengths,
+        coding: runs,
+        element: Box::new(Member { present: None, node: Nested::Values(Values::Int64(&elements, runs)) }),
+    };
+    let outer = Nested::List { lengths: &[1024], coding: runs, element: Box::new(Member { present: None, node: inner }) };
+    let mut layer = LayerWriter::new(Version::V2, "lists", 4096, 1).expect("a sound layer");
+    layer.geometry(&Geometry::new(&points[..1]).expect("a point"), &GeometryCoding::default()).expect("a point");
+    layer.nested("lists", Presence::All, &outer).expect("lists");
+    let mut tile = Vec::new();
+    layer.finish(&mut tile).expect("a sound layer");
+    assert!(tile.len() < 100, "{} bytes", tile.len());
+    let (result, largest) = decoded(&tile, Limits::default().with_output_bytes(1 << 20));
+    assert_eq!(result, Err("limit_exceeded"));
+    assert!(largest <= 4 << 20, "{largest} bytes at once");
+    assert_eq!(decoded(&tile, Limits::default()).0, Ok(()));
+}
+
+#[test]
+fn steady_loops_allocate_nothing() {
+    let options = Options::new().expect("kernels");
+    let tiles = bodies::mlt::tiles();
+    let (mut outline, mut decoder, mut data) = (Outline::default(), Decoder::with_options(options), TileData::new());
+    let mut all = || {
+        for bytes in &tiles {
+            let tile = Tile::open_with(bytes, std::mem::take(&mut outline), &options).expect("a sound tile");
+            decoder.tile(&tile, &mut data).expect("a sound tile");
+            outline = tile.into_outline();
+        }
+    };
+    assert!(counted(&mut all).0 > 0, "the first time takes memory");
+    // Buffers change places between columns of different tiles; once more, and each has seen its largest.
+    all();
+    assert_eq!(counted(&mut all).0, 0, "allocations after the first times");
+}
