@@ -6,7 +6,7 @@
 //! Source: version 2 container, section 9.
 
 use super::MltFault;
-use super::data::{Coded, Kept, Pool, Store, Strings, Validity, Values, bit};
+use super::data::{Coded, Kept, Pool, Store, Strings, Validity, Values, bit, ones};
 use super::decoder::{Core, Spec, counted, missing, named};
 use super::encoding::fault;
 use super::outline::{ColumnKind, DataType, NodeKind, Presence};
@@ -345,6 +345,7 @@ impl Core {
         above: Option<&[u8]>,
         this: &mut NodeData,
     ) -> Result<(), Error> {
+        self.budget.values(handed)?;
         let mut memory = std::mem::take(&mut self.memory.bits);
         let own = memory.scratch(handed.div_ceil(8), &self.budget)?;
         own.fill(0);
@@ -380,35 +381,42 @@ impl Core {
         let distinct = keys.count as usize;
         self.shapes(layer, shapes, distinct, present, this)?;
         let stream = layer.stream(shapes.1);
-        let table = this.store.bytes.get();
-        // Lengths first, so that there is as much memory as there are entries.
-        let mut memory = std::mem::take(&mut self.memory.integers);
-        let sizes = memory.scratch(layer.stream(shapes.0).count as usize / distinct.max(1), &self.budget)?;
-        for (shape, size) in sizes.iter_mut().enumerate() {
-            *size = (0..distinct).filter(|key| bit(table, shape * distinct + key)).count() as u64;
+        let table = layer.stream(shapes.0).count as usize;
+        self.budget.values(table)?;
+        // The keys of each shape behind each other, so that a row costs as much as it has entries.
+        let bitmap = this.store.bytes.get();
+        let (mut starts, mut listed) =
+            (std::mem::take(&mut self.memory.symbols), std::mem::take(&mut self.memory.words));
+        let starts_of = starts.scratch(table / distinct.max(1) + 1, &self.budget)?;
+        let keys_of = listed.scratch(ones(bitmap), &self.budget)?;
+        starts_of.fill(0);
+        for (at, key) in set_bits(bitmap).zip(keys_of.iter_mut()) {
+            // Keys and bits are counted in 32 bits.
+            *key = u32::try_from(at % distinct).unwrap_or(u32::MAX);
+            starts_of[at / distinct + 1] += 1;
         }
+        for shape in 1..starts_of.len() {
+            starts_of[shape] += starts_of[shape - 1];
+        }
+        let keys_of = |id: u32| &keys_of[starts_of[id as usize] as usize..starts_of[id as usize + 1] as usize];
         let offsets = this.offsets.make(this.slots + 1, &mut self.budget)?;
         offsets[0] = 0;
         let (mut total, mut ids) = (0u64, this.store.words.get().iter());
         let validity = this.validity.get();
         for (i, offset) in offsets[1..].iter_mut().enumerate() {
             if validity.is_none_or(|validity| bit(validity, i)) {
-                total += ids.next().map_or(0, |&id| sizes[id as usize]);
+                total += ids.next().map_or(0, |&id| keys_of(id).len() as u64);
             }
             *offset = u32::try_from(total).unwrap_or(u32::MAX);
         }
-        self.memory.integers = memory;
         let entries = elements(total, stream)?;
         self.budget.values(entries)?;
         // The codes of the keys, which are made entries of the keys' own dictionary if they have one.
         let mut codes = std::mem::take(&mut self.memory.more_words);
         let all = codes.scratch(entries, &self.budget)?;
-        let mut to = all.iter_mut();
-        for &id in this.store.words.get() {
-            let keys = (0..distinct).filter(|key| bit(table, id as usize * distinct + key));
-            // Keys first: they end, and must not take a place with them.
-            keys.zip(to.by_ref()).for_each(|(key, to)| *to = u32::try_from(key).unwrap_or(u32::MAX));
-        }
+        let keys = this.store.words.get().iter().flat_map(|&id| keys_of(id));
+        all.iter_mut().zip(keys).for_each(|(code, key)| *code = *key);
+        (self.memory.symbols, self.memory.words) = (starts, listed);
         self.values(layer, of, &Validity::default(), distinct, &mut this.store)?;
         if this.store.coded == Coded::Own {
             let of_keys = this.store.words.get();
@@ -419,6 +427,12 @@ impl Core {
         self.memory.more_words = codes;
         Ok(entries)
     }
+}
+
+/// The places of the bits that are set.
+fn set_bits(bitmap: &[u8]) -> impl Iterator<Item = usize> {
+    let bytes = bitmap.iter().enumerate().filter(|(_, byte)| **byte != 0);
+    bytes.flat_map(|(at, &byte)| (0..8).filter(move |i| byte >> i & 1 == 1).map(move |i| 8 * at + i))
 }
 
 /// A number of elements, which offsets of 32 bits count.
