@@ -216,11 +216,6 @@ impl<'t> Layer<'t> {
         self.tile.streams(&self.outline.shared_presence)
     }
 
-    /// The bytes of the whole tile.
-    pub(crate) fn tile_bytes(&self) -> &'t [u8] {
-        self.tile.bytes
-    }
-
     pub(crate) fn geometry(&self) -> &'t GeometryOutline {
         &self.outline.geometry
     }
