@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tilekern_kernels::{Kernels, Store};
+use tilekern_kernels::{Kernels, RansTable, Store};
 
 /// Values of one call: a chunk's worth of cells, whose 240 KB of results fit the second-level cache.
 const VALUES: usize = 60_000;
@@ -353,6 +353,320 @@ fn strings(c: &mut Criterion) {
     });
 }
 
+/// LEB128 of numbers, byte by byte.
+fn leb128(values: impl Iterator<Item = u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for mut value in values {
+        while value >= 0x80 {
+            bytes.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        bytes.push(value.to_le_bytes()[0]);
+    }
+    bytes
+}
+
+/// Values byte by byte, of which `more` says whether another byte follows.
+fn naive_varints(src: &[u8], more: impl Fn(u8) -> bool, mut store: impl FnMut(u64)) {
+    let (mut value, mut shift) = (0, 0);
+    for &byte in src {
+        value |= u64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if !more(byte) {
+            store(value);
+            (value, shift) = (0, 0);
+        }
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "values of as many bits")]
+fn varints(c: &mut Criterion) {
+    let n = 4_096;
+    let two = |of: u32| {
+        numbers(of).zip(numbers(16_000)).map(|(one, wide)| u64::from(if one == 0 { 128 + wide } else { one }))
+    };
+    let mixed = || numbers(u32::MAX).zip(numbers(32)).map(|(value, shift)| u64::from(value >> shift));
+    let wide = || numbers(u32::MAX).zip(numbers(57)).map(|(value, shift)| (u64::from(value) << 32 | 1) >> shift);
+    for (bytes, src) in [
+        ("1", leb128(numbers(128).map(u64::from).take(n))),
+        ("1-2", leb128(two(20).take(n))),
+        ("2", leb128(numbers(16_000).map(|value| u64::from(128 + value)).take(n))),
+        ("1-5", leb128(mixed().take(n))),
+        ("1-9", leb128(wide().take(n))),
+    ] {
+        let marked: Vec<u8> = src.iter().map(|byte| byte ^ 0x80).collect();
+        let leb = |byte: u8| byte >= 0x80;
+        if bytes != "1-9" {
+            let plain = |out: &mut [u32]| {
+                let mut out = out.iter_mut();
+                naive_varints(&src, leb, |value| out.next().into_iter().for_each(|out| *out = value as u32));
+            };
+            let op = format!("varints_u32/bytes={bytes}");
+            race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.varints_u32(&src, out));
+            let plain = |out: &mut [u32]| {
+                let mut out = out.iter_mut();
+                naive_varints(
+                    &marked,
+                    |byte| !leb(byte),
+                    |value| out.next().into_iter().for_each(|out| *out = value as u32),
+                );
+            };
+            let op = format!("vbytes_u32/bytes={bytes}");
+            race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.vbytes_u32(&marked, out));
+        }
+        let plain = |out: &mut [u64]| {
+            let mut out = out.iter_mut();
+            naive_varints(&src, leb, |value| out.next().into_iter().for_each(|out| *out = value));
+        };
+        let op = format!("varints_u64/bytes={bytes}");
+        race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.varints_u64(&src, out));
+        let plain = |out: &mut [u64]| {
+            let mut out = out.iter_mut();
+            naive_varints(&marked, |byte| !leb(byte), |value| out.next().into_iter().for_each(|out| *out = value));
+        };
+        let op = format!("vbytes_u64/bytes={bytes}");
+        race(c, (&op, n), vec![0; n], plain, |kernels, out| kernels.vbytes_u64(&marked, out));
+    }
+}
+
+/// Operations on ZigZag and Morton codes.
+fn zigzag(c: &mut Criterion) {
+    let n = 4_096;
+    let codes: Vec<u32> = numbers(1_000).take(n).collect();
+    let wide: Vec<u64> = codes.iter().map(|&code| u64::from(code) << 20).collect();
+    let back = |code: u32| (code >> 1) ^ (code & 1).wrapping_neg();
+    let wide_back = |code: u64| (code >> 1) ^ (code & 1).wrapping_neg();
+    let plain = |out: &mut [u32]| out.iter_mut().for_each(|out| *out = back(*out));
+    race(c, ("zigzag_u32", n), codes.clone(), plain, |kernels, out| kernels.zigzag_u32(out));
+    let plain = |out: &mut [u64]| out.iter_mut().for_each(|out| *out = wide_back(*out));
+    race(c, ("zigzag_u64", n), wide.clone(), plain, |kernels, out| kernels.zigzag_u64(out));
+    for stride in 1..=3 {
+        let plain = |out: &mut [u32]| {
+            let mut last = [0u32; 3];
+            for out in out.chunks_mut(stride) {
+                for (out, last) in out.iter_mut().zip(&mut last) {
+                    *last = last.wrapping_add(back(*out));
+                    *out = *last;
+                }
+            }
+        };
+        let op = format!("zigzag_deltas_u32/stride={stride}");
+        race(c, (&op, n), codes.clone(), plain, |kernels, out| kernels.zigzag_deltas_u32(out, stride));
+        let plain = |out: &mut [u32]| {
+            let mut last = [[0u32; 2]; 3];
+            for out in out.chunks_mut(stride) {
+                for (out, [delta, last]) in out.iter_mut().zip(&mut last) {
+                    *delta = delta.wrapping_add(back(*out));
+                    *last = last.wrapping_add(*delta);
+                    *out = *last;
+                }
+            }
+        };
+        let op = format!("zigzag_deltas2_u32/stride={stride}");
+        race(c, (&op, n), codes.clone(), plain, |kernels, out| kernels.zigzag_deltas2_u32(out, stride));
+    }
+    let plain = |out: &mut [u64]| {
+        let mut last = 0u64;
+        for out in out {
+            last = last.wrapping_add(wide_back(*out));
+            *out = last;
+        }
+    };
+    race(c, ("zigzag_deltas_u64", n), wide.clone(), plain, |kernels, out| kernels.zigzag_deltas_u64(out));
+    let plain = |out: &mut [u64]| {
+        let (mut delta, mut last) = (0u64, 0u64);
+        for out in out {
+            delta = delta.wrapping_add(wide_back(*out));
+            last = last.wrapping_add(delta);
+            *out = last;
+        }
+    };
+    race(c, ("zigzag_deltas2_u64", n), wide.clone(), plain, |kernels, out| kernels.zigzag_deltas2_u64(out));
+    let plain = |out: &mut [i32]| {
+        let mut code = 0u32;
+        for (out, delta) in out.chunks_exact_mut(2).zip(&codes) {
+            code = code.wrapping_add(*delta);
+            let axis = |code: u32| (0..13).fold(0, |axis, bit| axis | (code >> (2 * bit) & 1) << bit);
+            (out[0], out[1]) = (axis(code).cast_signed() - 100, axis(code >> 1).cast_signed() - 100);
+        }
+    };
+    race(c, ("morton", n), vec![0; 2 * n], plain, |kernels, out| kernels.morton(&codes, 13, 100, out));
+}
+
+/// Decimal numbers, exceptions, the order of bytes, values at their places.
+#[expect(clippy::cast_possible_truncation, reason = "32-bit numbers are asked for")]
+fn columns(c: &mut Criterion) {
+    let n = 4_096;
+    let offsets: Vec<u64> = numbers(1_000_000).map(u64::from).take(n).collect();
+    let number = |offset: u64| 5i64.wrapping_add(offset.cast_signed()) as f64 * 1e2 * 1e-5;
+    let plain = |out: &mut [f64]| out.iter_mut().zip(&offsets).for_each(|(out, &offset)| *out = number(offset));
+    race(c, ("alp_f64", n), vec![0.0; n], plain, |kernels, out| kernels.alp_f64(&offsets, 5, 1e2, 1e-5, out));
+    let plain = |out: &mut [f32]| out.iter_mut().zip(&offsets).for_each(|(out, &offset)| *out = number(offset) as f32);
+    race(c, ("alp_f32", n), vec![0.0; n], plain, |kernels, out| kernels.alp_f32(&offsets, 5, 1e2, 1e-5, out));
+
+    let positions: Vec<u8> = (0..20).map(|i| 6 * i).collect();
+    let low: Vec<u32> = numbers(1 << 20).take(20).collect();
+    let wide: Vec<u64> = low.iter().map(|&value| value.into()).collect();
+    let plain = |out: &mut [u32]| {
+        positions.iter().zip(&low).for_each(|(&position, value)| out[usize::from(position)] |= value << 7)
+    };
+    race(c, ("patch_u32", 128), vec![0; 128], plain, |kernels, out| kernels.patch_u32(&positions, &low, 7, out));
+    let plain = |out: &mut [u64]| {
+        positions.iter().zip(&wide).for_each(|(&position, value)| out[usize::from(position)] |= value << 7)
+    };
+    race(c, ("patch_u64", 128), vec![0; 128], plain, |kernels, out| kernels.patch_u64(&positions, &wide, 7, out));
+
+    let words = bytes(4 * n);
+    let plain = |out: &mut [u8]| {
+        for (out, word) in out.chunks_exact_mut(4).zip(words.chunks_exact(4)) {
+            out.iter_mut().zip(word.iter().rev()).for_each(|(out, byte)| *out = *byte);
+        }
+    };
+    race(c, ("swap_words", n), vec![0; 4 * n], plain, |kernels, out| kernels.swap_words(&words, out));
+
+    let values: Vec<u32> = numbers(u32::MAX).take(n).collect();
+    for percent in [10, 50, 95] {
+        let present: Vec<u8> = {
+            let set: Vec<bool> = numbers(100).map(|number| number < percent).take(n).collect();
+            set.chunks(8).map(|bits| bits.iter().rev().fold(0, |byte, &bit| byte << 1 | u8::from(bit))).collect()
+        };
+        let set = |i: usize| present[i / 8] >> (i % 8) & 1 == 1;
+        let plain = |out: &mut [u32]| {
+            let mut next = values.iter();
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = if set(i) { *next.next().unwrap_or(&0) } else { 0 });
+        };
+        race(c, (&format!("spread_u32/set={percent}"), n), vec![0; n], plain, |kernels, out| {
+            kernels.spread_u32(&values, &present, out)
+        });
+        let plain = |out: &mut [u64]| {
+            let mut next = offsets.iter();
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = if set(i) { *next.next().unwrap_or(&0) } else { 0 });
+        };
+        race(c, (&format!("spread_u64/set={percent}"), n), vec![0; n], plain, |kernels, out| {
+            kernels.spread_u64(&offsets, &present, out)
+        });
+        let plain = |out: &mut [u8]| {
+            let mut next = 0;
+            for i in 0..n {
+                if set(i) {
+                    out[i / 8] |= (words[next / 8] >> (next % 8) & 1) << (i % 8);
+                    next += 1;
+                }
+            }
+        };
+        race(c, (&format!("spread_bits/set={percent}"), n), vec![0; n / 8], plain, |kernels, out| {
+            kernels.spread_bits(&words, &present, n, out)
+        });
+    }
+}
+
+/// Codes of symbols of one to eight bytes, some of them escapes.
+fn fsst(c: &mut Criterion) {
+    let symbols: [u64; 256] = std::array::from_fn(|i| 0x6162_6364_6566_6768 + i as u64);
+    let lengths: [u8; 256] = std::array::from_fn(|i| [3, 5, 1, 2, 8, 4, 2, 3][i % 8]);
+    for percent in [0, 2, 10] {
+        let mut codes = Vec::new();
+        for (code, escape) in numbers(255).zip(numbers(100)).take(8_192) {
+            codes.push(if escape < percent { 255 } else { code.to_le_bytes()[0] });
+            codes.extend((escape < percent).then_some(65));
+        }
+        let mut expanded = vec![0; 8 * codes.len()];
+        let total = Kernels::auto().fsst(&symbols, &lengths, 255, &codes, &mut expanded).written;
+        let plain = |out: &mut [u8]| {
+            let (mut at, mut codes) = (0, codes.iter());
+            while let Some(&code) = codes.next() {
+                if code == 255 {
+                    out[at] = *codes.next().unwrap_or(&0);
+                    at += 1;
+                } else {
+                    let length = usize::from(lengths[usize::from(code)]);
+                    out[at..at + length].copy_from_slice(&symbols[usize::from(code)].to_le_bytes()[..length]);
+                    at += length;
+                }
+            }
+        };
+        race(c, (&format!("fsst/escapes={percent}"), total), vec![0; total + 64], plain, |kernels, out| {
+            kernels.fsst(&symbols, &lengths, 255, &codes, out)
+        });
+    }
+}
+
+/// Vertices of few bits each: their symbols, then their differences.
+fn rans(c: &mut Criterion) {
+    let n = 4_096;
+    for precision in [8, 11] {
+        let mut slots = Vec::new();
+        let tables: [RansTable; 14] = std::array::from_fn(|_| {
+            let start = u32::try_from(slots.len()).unwrap_or(0);
+            let (mut left, mut symbol) = (1 << precision, 0);
+            while left > 0 {
+                let count = (left / 5).max(1);
+                slots.extend((0..count).map(|nth| RansTable::slot(symbol % 40, nth, count)));
+                (left, symbol) = (left - count, symbol + 1);
+            }
+            RansTable { start, precision }
+        });
+        let words = bytes(4 * n);
+        let (lanes, states) = ([&words[..]; 4], [0x1234_5678, 0x2234_5678, 0x3234_5678, 0x4234_5678]);
+        let starts: Vec<u8> = numbers(32).map(|bit| if bit < 8 { 1 << bit } else { 0 }).take(n / 8).collect();
+        let plain = |out: &mut [[u16; 2]]| {
+            let (mut states, mut next) = (states, [0; 4]);
+            for (i, out) in out.iter_mut().enumerate() {
+                let start = usize::from(starts[i / 8] >> (i % 8) & 1);
+                let mut context = start;
+                for (axis, out) in out.iter_mut().enumerate() {
+                    let (lane, table) = (2 * (i % 2) + axis, tables[context]);
+                    let x = states[lane];
+                    let slot = slots[(table.start + x % (1 << table.precision)) as usize];
+                    let mut x = (slot >> 20) * (x >> table.precision) + (slot >> 9 & 2047);
+                    if x < 1 << 16 {
+                        x = x << 16 | u32::from(lanes[lane][next[lane]]) | u32::from(lanes[lane][next[lane] + 1]) << 8;
+                        next[lane] += 2;
+                    }
+                    states[lane] = x;
+                    *out = u16::try_from(slot & 511).unwrap_or(0);
+                    context = 2 + 2 * usize::from(out.div_ceil(2) >> 1).min(5) + start;
+                }
+            }
+        };
+        let op = format!("rans_symbols/precision={precision}");
+        race(c, (&op, n), vec![[0; 2]; n], plain, |kernels, out| {
+            kernels.rans_symbols(&slots, &tables, 1, &lanes, &states, &starts, out)
+        });
+    }
+    let symbols: Vec<[u16; 2]> = numbers(40)
+        .zip(numbers(35))
+        .map(|(x, y)| [x, y].map(|symbol| u16::try_from(symbol).unwrap_or(0)))
+        .take(n)
+        .collect();
+    let raw = bytes(8 * n);
+    let plain = |out: &mut [i32]| {
+        let (mut at, mut last) = (0, [0i32; 2]);
+        for (out, symbols) in out.chunks_exact_mut(2).zip(&symbols) {
+            for ((out, last), &symbol) in out.iter_mut().zip(&mut last).zip(symbols) {
+                let code = u32::from(symbol.div_ceil(2));
+                let length = code >> 1;
+                if length > 0 {
+                    let kept = (length - 1).min(1);
+                    let (bits, mut low) = (length - 1 - kept, 0);
+                    for bit in 0..bits {
+                        low |= u32::from(raw[at / 8] >> (at % 8) & 1) << bit;
+                        at += 1;
+                    }
+                    let magnitude = (1 << kept | (code & 1) >> (1 - kept)) << bits | low;
+                    *last = last.wrapping_add(if symbol % 2 == 1 {
+                        magnitude.cast_signed()
+                    } else {
+                        -magnitude.cast_signed()
+                    });
+                }
+                *out = *last;
+            }
+        }
+    };
+    race(c, ("rans_vertices", n), vec![0; 2 * n], plain, |kernels, out| kernels.rans_vertices(&symbols, 1, &raw, out));
+}
+
 /// Results of 64 MB, from planes that stay in the caches as a decoder's do.
 fn large(c: &mut Criterion) {
     let planes = Gaps::new(2_700, 4 * VALUES);
@@ -378,6 +692,7 @@ fn large(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().warm_up_time(Duration::from_millis(300)).measurement_time(Duration::from_secs(1));
-    targets = gaps, all_counts, words, add, packed, tables, runs, strings, large
+    targets =
+        gaps, all_counts, words, add, packed, tables, runs, strings, varints, zigzag, columns, fsst, rans, large
 }
 criterion_main!(benches);

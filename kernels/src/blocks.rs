@@ -1,6 +1,9 @@
 //! The frames of hand kernels: what is the same on every level, with the instructions of one put in.
 
+use crate::scalar::bits::ones;
 use crate::scalar::strings::{copy, fits};
+use crate::scalar::varint::one;
+use crate::{VarintsSeen, scalar};
 
 /// Gaps to indices in blocks of `W` values; `S` holds a kernel's registers.
 ///
@@ -292,3 +295,149 @@ pub(crate) fn eight_planes(planes: &[u8], (stride, k, n): (usize, usize, usize),
     }
     eight
 }
+
+/// Bytes whose ends of variable-length values are looked up at once.
+const ENDS: usize = 64;
+
+/// As many bytes, and those that a word has behind the last of them; as many values, and those that a row stores too
+/// many.
+pub(crate) const VARINTS: usize = ENDS + 8;
+
+/// Variable-length values, 64 bytes at a time. `ends` gives a bit for each byte that is the last of a value. `block` is
+/// given those bits, decodes the values from the first on as far as it can, and gives their number and their bytes. What
+/// it cannot is looked at byte by byte. Where bytes or room run short, both work on a copy.
+#[inline(always)]
+pub(crate) fn by_ends<const FLIP: u8, const BITS: u32, T: Copy + Default>(
+    src: &[u8],
+    out: &mut [T],
+    ends: impl Fn(&[u8; VARINTS]) -> u64,
+    block: impl Fn(&[u8; VARINTS], u64, &mut [T; VARINTS]) -> (usize, usize),
+    cut: impl Fn(u64) -> T,
+) -> VarintsSeen {
+    // To clear the copies takes as long as these few values.
+    if src.len() < 12 {
+        return scalar::varint::values::<FLIP, BITS, T>(src, out, cut);
+    }
+    let mut seen = VarintsSeen::default();
+    let (mut copy, mut values) = ([0; VARINTS], [T::default(); VARINTS]);
+    loop {
+        let (rest, room) = (&src[seen.bytes..], &mut out[seen.values..]);
+        let here = rest.len().min(ENDS);
+        let left = room.len();
+        let (bytes, to) = match (rest.first_chunk(), room.first_chunk_mut()) {
+            (Some(bytes), Some(to)) => (bytes, to),
+            _ => {
+                copy[..here].copy_from_slice(&rest[..here]);
+                (&copy, &mut values)
+            }
+        };
+        let ends = first_bits(ends(bytes) & ones(u32::try_from(here).unwrap_or(64)), left);
+        let (done, bytes) = block(bytes, ends, to);
+        (seen.values, seen.bytes) = (seen.values + done, seen.bytes + bytes);
+        if rest.len().min(left) < VARINTS {
+            out[seen.values - done..seen.values].copy_from_slice(&values[..done]);
+        }
+        if done == 0 {
+            let (Some(room), Some((value, length))) = (out.get_mut(seen.values), one::<FLIP, BITS>(rest)) else {
+                break;
+            };
+            *room = cut(value);
+            (seen.values, seen.bytes) = (seen.values + 1, seen.bytes + length);
+        }
+    }
+    seen
+}
+
+/// The lowest `n` bits that are set.
+#[inline(always)]
+fn first_bits(bits: u64, n: usize) -> u64 {
+    if bits.count_ones() as usize <= n {
+        return bits;
+    }
+    bits & !(0..n).fold(bits, |bits, _| bits & bits.wrapping_sub(1))
+}
+
+/// Variable-length values of [`by_ends`] one after the other, each out of a word; `compact` puts the groups of one together.
+#[inline(always)]
+pub(crate) fn by_words<const BITS: u32, T: Copy>(
+    block: &[u8; VARINTS],
+    ends: u64,
+    out: &mut [T; VARINTS],
+    compact: impl Fn(u64) -> u64,
+    cut: impl Fn(u64) -> T,
+) -> (usize, usize) {
+    let (mut left, mut at, mut values) = (ends, 0, 0);
+    for out in out.iter_mut().take(ends.count_ones() as usize) {
+        let end = left.trailing_zeros() + 1;
+        left &= left.wrapping_sub(1);
+        if end - at > if BITS == 32 { 5 } else { 8 } {
+            break;
+        }
+        let word = block[at as usize..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let behind = 64 - 8 * (end - at);
+        let value = compact(word << behind >> behind);
+        if BITS == 32 && value >> 32 != 0 {
+            break;
+        }
+        *out = cut(value);
+        (at, values) = (end, values + 1);
+    }
+    (values, at as usize)
+}
+
+/// As [`by_words`], where all bytes are values.
+#[inline(always)]
+pub(crate) fn by_bytes<T>(block: &[u8; VARINTS], out: &mut [T; VARINTS], cut: impl Fn(u64) -> T) -> (usize, usize) {
+    for (out, &byte) in out.iter_mut().zip(&block[..ENDS]) {
+        *out = cut(u64::from(byte & 0x7f));
+    }
+    (ENDS, ENDS)
+}
+
+/// Whether of the values of [`by_ends`] none has more than four bytes.
+#[inline(always)]
+pub(crate) fn four_at_most(ends: u64) -> bool {
+    let more = !ends & u64::MAX.checked_shr(ends.leading_zeros()).unwrap_or(0);
+    let pairs = more & more >> 1;
+    pairs & pairs >> 2 == 0
+}
+
+/// Where the bytes of each value are that ends in eight bytes, four at most, by the bits of [`by_ends`]; 128 for none.
+pub(crate) static PLACES: [[u8; 32]; 256] = {
+    let mut places = [[0x80; 32]; 256];
+    let mut ends = 0;
+    while ends < 256 {
+        let (mut value, mut first, mut place) = (0, 0, 0);
+        while place < 8 {
+            if ends >> place & 1 == 1 {
+                let mut byte = 0;
+                while byte < 4 && first + byte <= place {
+                    places[ends][4 * value + byte] = [0, 1, 2, 3, 4, 5, 6, 7][first + byte];
+                    byte += 1;
+                }
+                (value, first) = (value + 1, place + 1);
+            }
+            place += 1;
+        }
+        ends += 1;
+    }
+    places
+};
+
+/// For each bit of a byte the number of those set before it; -1 where it is not set itself.
+pub(crate) static SET_BEFORE: [[i8; 8]; 256] = {
+    let mut places = [[-1; 8]; 256];
+    let mut bits = 0;
+    while bits < 256 {
+        let (mut bit, mut next) = (0, 0);
+        while bit < 8 {
+            if bits >> bit & 1 == 1 {
+                places[bits][bit] = next;
+                next += 1;
+            }
+            bit += 1;
+        }
+        bits += 1;
+    }
+    places
+};

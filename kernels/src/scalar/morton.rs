@@ -6,7 +6,13 @@ const BLOCK: usize = 64;
 /// Pairs of coordinates.
 #[inline(always)]
 pub fn morton(words: &[u32], bits: u32, shift: u32, out: &mut [i32]) {
-    let mut code = 0u32;
+    from(0, words, bits, shift, out);
+}
+
+/// Goes on from a code.
+#[inline(always)]
+pub(crate) fn from(code: u32, words: &[u32], bits: u32, shift: u32, out: &mut [i32]) {
+    let mut code = code;
     for (words, out) in words.chunks(BLOCK).zip(out.chunks_mut(2 * BLOCK)) {
         let mut codes = [0; BLOCK];
         for (to, &word) in codes.iter_mut().zip(words) {
@@ -22,7 +28,7 @@ pub fn morton(words: &[u32], bits: u32, shift: u32, out: &mut [i32]) {
 
 /// The even bits of a code, put together.
 #[inline(always)]
-pub(crate) fn even(code: u32) -> u32 {
+fn even(code: u32) -> u32 {
     let bits = code & 0x5555_5555;
     let bits = (bits | bits >> 1) & 0x3333_3333;
     let bits = (bits | bits >> 2) & 0x0f0f_0f0f;

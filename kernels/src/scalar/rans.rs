@@ -2,13 +2,6 @@
 
 use crate::{RansSeen, RansTable};
 
-/// Entry of a slot: the symbol in bits 0 to 8, the slot's number among those of its symbol in bits 9 to 19, their count
-/// in bits 20 to 31.
-#[inline(always)]
-fn entry(slot: u32) -> (u32, u32, u32) {
-    (slot & 511, slot >> 9 & 2047, slot >> 20)
-}
-
 /// A state below this takes in a word.
 const LEAST: u32 = 1 << 16;
 
@@ -21,30 +14,34 @@ struct Lane<'a> {
 }
 
 impl Lane<'_> {
-    /// The next symbol; `None`, and the lane as before, where there is no table or no word.
+    /// The next symbol; `None` where there is no table or no word.
     #[inline(always)]
     fn symbol(&mut self, slots: &[u32], table: RansTable) -> Option<u32> {
         let x = self.state;
-        let slot = x & 1u32.wrapping_shl(table.precision).wrapping_sub(1);
-        let &slot = slots.get(table.start as usize + slot as usize)?;
-        let (symbol, bias, count) = entry(slot);
-        let x = count.wrapping_mul(x.wrapping_shr(table.precision)).wrapping_add(bias);
+        let number = x & 1u32.wrapping_shl(table.precision).wrapping_sub(1);
+        // Both lie below 2^32, so that their sum does not wrap.
+        let &slot = slots.get(table.start as usize + number as usize)?;
+        let (symbol, nth, count) = (slot & 511, slot >> 9 & 2047, slot >> 20);
+        let x = count.wrapping_mul(x.wrapping_shr(table.precision)).wrapping_add(nth);
         let refill = x < LEAST;
         self.state = match self.words.get(self.next) {
             Some(&word) => {
-                self.next += usize::from(refill);
-                if refill { x << 16 | u32::from(u16::from_le_bytes(word)) } else { x }
+                let refilled = x << 16 | u32::from(u16::from_le_bytes(word));
+                if refill { refilled } else { x }
             }
             None if refill => return None,
             None => x,
         };
+        self.next += usize::from(refill);
         Some(symbol)
     }
 }
 
+/// Vertices whose lanes are put back together where one fails: as many as a word of `starts` has bits.
+const BLOCK: usize = 64;
+
 /// Pairs of symbols. Two vertices at a time, whose lanes wait for nothing of each other's.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
 pub fn rans_symbols(
     slots: &[u32],
     tables: &[RansTable; 14],
@@ -56,45 +53,85 @@ pub fn rans_symbols(
 ) -> RansSeen {
     let lane = |i: usize| Lane { state: states[i], next: 0, words: lanes[i].as_chunks().0 };
     let [mut x0, mut y0, mut x1, mut y1] = [lane(0), lane(1), lane(2), lane(3)];
-    let vertex = |x: &mut Lane<'_>, y: &mut Lane<'_>, start: usize| {
-        let before = *x;
-        let dx = x.symbol(slots, tables[start])?;
-        let length = dx.div_ceil(2) >> depth;
-        let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + start]);
-        if dy.is_none() {
-            *x = before;
-        }
-        dy.map(|dy| [dx as u16, dy as u16])
-    };
-    let start = |i: usize| usize::from(starts[i / 8] >> (i % 8) & 1);
+    let job = (slots, tables, depth);
     let mut vertices = 0;
-    for pair in out.chunks_mut(2) {
-        let Some(symbols) = vertex(&mut x0, &mut y0, start(vertices)) else { break };
-        pair[0] = symbols;
-        vertices += 1;
-        if let [_, pair] = pair {
-            let Some(symbols) = vertex(&mut x1, &mut y1, start(vertices)) else { break };
-            *pair = symbols;
-            vertices += 1;
+    // Blocks as a whole: what each vertex would have to keep, for the case that it fails, would cost this loop its
+    // registers.
+    for (block, &starts) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(starts.as_chunks().0) {
+        let before = [x0, y0, x1, y1];
+        let mut starts = u64::from_le_bytes(starts);
+        let mut done = 0;
+        for [first, second] in block.as_chunks_mut::<2>().0 {
+            if vertex(job, &mut x0, &mut y0, starts & 1 == 1, first).is_none() {
+                break;
+            }
+            if vertex(job, &mut x1, &mut y1, starts & 2 == 2, second).is_none() {
+                break;
+            }
+            starts >>= 2;
+            done += 2;
         }
+        if done < BLOCK {
+            [x0, y0, x1, y1] = before;
+            break;
+        }
+        vertices += BLOCK;
+    }
+    for (out, i) in out[vertices..].iter_mut().zip(vertices..) {
+        let (x, y) = if i % 2 == 0 { (&mut x0, &mut y0) } else { (&mut x1, &mut y1) };
+        let before = *x;
+        if vertex(job, x, y, starts[i / 8] >> (i % 8) & 1 == 1, out).is_none() {
+            *x = before;
+            break;
+        }
+        vertices += 1;
     }
     let lanes = [x0, y0, x1, y1];
     RansSeen { vertices, words: lanes.map(|lane| lane.next), states: lanes.map(|lane| lane.state) }
 }
 
-/// What a symbol says of a difference: the least magnitude, how many raw bits are added to it, and all ones where the
-/// difference is negative.
+/// The symbols of a vertex, whose lanes are `x` and `y`.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
+fn vertex(
+    (slots, tables, depth): (&[u32], &[RansTable; 14], u32),
+    x: &mut Lane<'_>,
+    y: &mut Lane<'_>,
+    start: bool,
+    out: &mut [u16; 2],
+) -> Option<()> {
+    let start = usize::from(start);
+    let dx = x.symbol(slots, tables[start])?;
+    out[0] = dx as u16;
+    let length = (dx + 1) >> (depth + 1);
+    let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + start])?;
+    out[1] = dy as u16;
+    Some(())
+}
+
+/// What a symbol says of a difference: the least magnitude, how many raw bits are added to it, as many ones, and all ones
+/// where the difference is negative.
 #[derive(Clone, Copy)]
 struct Magnitude {
     least: u32,
-    raw: u8,
-    negative: bool,
+    raw: u32,
+    ones: u32,
+    sign: u32,
+}
+
+impl Magnitude {
+    /// The difference, with the raw bits and what follows them.
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "raw bits are 31 at most")]
+    fn delta(&self, raw: u64) -> u32 {
+        ((self.least | raw as u32 & self.ones) ^ self.sign).wrapping_sub(self.sign)
+    }
 }
 
 /// By depth and symbol; what names no difference is 0.
 #[expect(clippy::cast_possible_truncation, reason = "depths are 2 at most, symbols 256, raw bits 31")]
 static MAGNITUDES: [[Magnitude; 512]; 3] = {
-    let mut all = [[Magnitude { least: 0, raw: 0, negative: false }; 512]; 3];
+    let mut all = [[Magnitude { least: 0, raw: 0, ones: 0, sign: 0 }; 512]; 3];
     let mut depth = 0;
     while depth < 3 {
         let mut symbol = 1;
@@ -106,7 +143,8 @@ static MAGNITUDES: [[Magnitude; 512]; 3] = {
                 let raw = length - 1 - kept;
                 let mantissa = (code & ((1 << depth) - 1)) >> (depth as u32 - kept);
                 let least = (1 << kept | mantissa) << raw;
-                all[depth][symbol] = Magnitude { least, raw: raw as u8, negative: symbol % 2 == 0 };
+                let sign = if symbol % 2 == 0 { u32::MAX } else { 0 };
+                all[depth][symbol] = Magnitude { least, raw, ones: (1 << raw) - 1, sign };
             }
             symbol += 1;
         }
@@ -117,19 +155,31 @@ static MAGNITUDES: [[Magnitude; 512]; 3] = {
 
 /// Vertices.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "32 bits of the window are asked for")]
 pub fn rans_vertices(symbols: &[[u16; 2]], depth: u32, raw: &[u8], out: &mut [i32]) -> u64 {
     let magnitudes = &MAGNITUDES[depth.min(2) as usize];
-    let (mut at, mut last) = (0usize, [0u32; 2]);
-    for (out, symbols) in out.as_chunks_mut::<2>().0.iter_mut().zip(symbols) {
-        for ((out, last), &symbol) in out.iter_mut().zip(&mut last).zip(symbols) {
-            let Magnitude { least, raw: bits, negative } = magnitudes[usize::from(symbol) & 511];
-            let magnitude = least | window(raw, at) as u32 & ((1 << bits) - 1);
-            let sign = u32::from(negative).wrapping_neg();
-            *last = last.wrapping_add((magnitude ^ sign).wrapping_sub(sign));
-            *out = last.cast_signed();
-            at += usize::from(bits);
+    let magnitude = |symbol: u16| &magnitudes[usize::from(symbol & 511)];
+    let (vertices, _) = out.as_chunks_mut::<2>();
+    let (mut done, mut at, mut x, mut y) = (0, 0usize, 0u32, 0u32);
+    loop {
+        // Vertices whose raw bits lie in one window: the general case below would cost this loop its registers.
+        for (vertex, &[dx, dy]) in vertices[done..].iter_mut().zip(symbols.get(done..).unwrap_or(&[])) {
+            let (dx, dy) = (magnitude(dx), magnitude(dy));
+            let bits = raw.get(at / 8..at / 8 + 8).and_then(<[u8]>::first_chunk);
+            let (Some(&bits), true) = (bits, dx.raw + dy.raw <= 57) else { break };
+            let bits = u64::from_le_bytes(bits) >> (at % 8);
+            x = x.wrapping_add(dx.delta(bits));
+            y = y.wrapping_add(dy.delta(bits >> dx.raw));
+            *vertex = [x.cast_signed(), y.cast_signed()];
+            at += (dx.raw + dy.raw) as usize;
+            done += 1;
         }
+        let (Some(vertex), Some(&[dx, dy])) = (vertices.get_mut(done), symbols.get(done)) else { break };
+        let (dx, dy) = (magnitude(dx), magnitude(dy));
+        x = x.wrapping_add(dx.delta(window(raw, at)));
+        y = y.wrapping_add(dy.delta(window(raw, at + dx.raw as usize)));
+        *vertex = [x.cast_signed(), y.cast_signed()];
+        at += (dx.raw + dy.raw) as usize;
+        done += 1;
     }
     at as u64
 }

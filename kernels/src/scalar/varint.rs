@@ -3,33 +3,33 @@
 use crate::VarintsSeen;
 
 /// Bit 7 of every byte.
-pub(crate) const TOPS: u64 = 0x8080_8080_8080_8080;
+const TOPS: u64 = 0x8080_8080_8080_8080;
 
 /// What turns bytes whose bit 7 marks the last of a value into bytes whose bit 7 marks all but the last.
-pub(crate) const LAST_MARKED: u64 = TOPS;
+pub(crate) const LAST_MARKED: u8 = 0x80;
 
 /// LEB128, up to 32 bits.
 #[inline(always)]
 pub fn varints_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
-    values::<0, 32, _>(src, out, compact, low)
+    values::<0, 32, _>(src, out, low)
 }
 
 /// LEB128, up to 64 bits.
 #[inline(always)]
 pub fn varints_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
-    values::<0, 64, _>(src, out, compact, |value| value)
+    values::<0, 64, _>(src, out, all)
 }
 
 /// Bit 7 set in the last byte, up to 32 bits.
 #[inline(always)]
 pub fn vbytes_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
-    values::<LAST_MARKED, 32, _>(src, out, compact, low)
+    values::<LAST_MARKED, 32, _>(src, out, low)
 }
 
 /// Bit 7 set in the last byte, up to 64 bits.
 #[inline(always)]
 pub fn vbytes_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
-    values::<LAST_MARKED, 64, _>(src, out, compact, |value| value)
+    values::<LAST_MARKED, 64, _>(src, out, all)
 }
 
 #[inline(always)]
@@ -38,19 +38,22 @@ pub(crate) fn low(value: u64) -> u32 {
     value as u32
 }
 
-/// Most values are of few bytes: eight of one byte at once, others out of a word each. `compact` puts the groups of a
-/// word together.
 #[inline(always)]
-pub(crate) fn values<const FLIP: u64, const BITS: u32, T>(
+pub(crate) fn all(value: u64) -> u64 {
+    value
+}
+
+/// Most values are of few bytes: eight of one byte at once, others out of a word each.
+#[inline(always)]
+pub(crate) fn values<const FLIP: u8, const BITS: u32, T>(
     src: &[u8],
     out: &mut [T],
-    compact: impl Fn(u64) -> u64,
     cut: impl Fn(u64) -> T,
 ) -> VarintsSeen {
     let mut seen = VarintsSeen::default();
     while seen.values < out.len() {
         while let (Some(bytes), Some(room)) = (first(&src[seen.bytes..]), out.get_mut(seen.values..)) {
-            let word = u64::from_le_bytes(bytes) ^ FLIP;
+            let word = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([FLIP; 8]);
             let ends = !word & TOPS;
             if let (TOPS, Some(room)) = (ends, room.first_chunk_mut::<8>()) {
                 *room = word.to_le_bytes().map(|byte| cut(byte.into()));
@@ -84,18 +87,18 @@ fn first(bytes: &[u8]) -> Option<[u8; 8]> {
 
 /// The groups of 7 bits in the bytes of a word, put together.
 #[inline(always)]
-fn compact(word: u64) -> u64 {
+pub(crate) fn compact(word: u64) -> u64 {
     let pairs = word & 0x007f_007f_007f_007f | (word & 0x7f00_7f00_7f00_7f00) >> 1;
     let fours = pairs & 0x3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
     fours & 0xfff_ffff | (fours >> 32) << 28
 }
 
 /// The first value and its length, byte by byte.
-#[inline]
-pub(crate) fn one<const FLIP: u64, const BITS: u32>(src: &[u8]) -> Option<(u64, usize)> {
+#[inline(always)]
+pub(crate) fn one<const FLIP: u8, const BITS: u32>(src: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0;
     for (i, &byte) in src.iter().take(BITS.div_ceil(7) as usize).enumerate() {
-        let byte = byte ^ FLIP.to_le_bytes()[0];
+        let byte = byte ^ FLIP;
         let group = u64::from(byte & 0x7f);
         value |= group << (7 * i);
         // Of the last group of 64 bits only one bit is left.

@@ -202,7 +202,7 @@ pub(crate) struct ByteRun<'a> {
 /// The next run of bytes, unless the payload has ended.
 pub(crate) fn next_byte_run<'a>(input: &mut Input<'a>) -> Option<ByteRun<'a>> {
     let start = input.offset();
-    let control = input.byte(BYTE_RUNS).ok()?;
+    let control = *input.take(input.bytes().len().min(1) as u64, BYTE_RUNS).ok()?.first()?;
     let repeated = control < 128;
     let length = if repeated { usize::from(control) + 3 } else { 256 - usize::from(control) };
     let stored = if repeated { 1 } else { length };
@@ -281,6 +281,165 @@ fn encode_byte_runs(bytes: &[u8], out: &mut Vec<u8>) {
             if same >= 3 {
                 out.extend([control(same - 3), bytes[at]]);
                 at += same;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{START, at, told};
+    use super::*;
+
+    const ALL: [Logical; 4] = [Logical::Bitmap, Logical::BooleanRuns, Logical::Sparse, Logical::BooleanRle];
+
+    fn decoded(logical: Logical, bytes: &[u8], count: usize) -> Result<Vec<u8>, (&'static str, u64)> {
+        let mut out = vec![0xaa; count.div_ceil(8)];
+        let mut input = at(bytes);
+        let result = decode(logical, &mut input, count, &mut out);
+        // What is passed over is the same, faults too.
+        if logical != Logical::BooleanRle {
+            let mut skipped = at(bytes);
+            match (skip(logical, &mut skipped, count), &result) {
+                (Ok(set), Ok(())) => {
+                    assert_eq!(set, out.iter().map(|byte| byte.count_ones() as usize).sum::<usize>());
+                    assert_eq!(skipped.offset(), input.offset());
+                }
+                (Err(skip), Err(decode)) => assert_eq!(format!("{skip:?}"), format!("{decode:?}")),
+                other => panic!("{other:?}"),
+            }
+        }
+        if result.is_ok() { Ok(out) } else { Err(told(result)) }
+    }
+
+    #[test]
+    fn worked_examples() {
+        assert_eq!(decoded(Logical::Bitmap, &[0x2d], 6), Ok(vec![0x2d]));
+        assert_eq!(decoded(Logical::BooleanRuns, &[2, 3, 1], 6), Ok(vec![0b01_1100]));
+        assert_eq!(decoded(Logical::Sparse, &[0x02, 0x2d], 24), Ok(vec![0, 0x2d, 0]));
+        let bitmap = vec![0xff, 0xff, 0xff, 0xff, 0xff, 0x2d];
+        assert_eq!(decoded(Logical::BooleanRle, &[0x02, 0xff, 0xff, 0x2d], 48), Ok(bitmap));
+    }
+
+    /// Bits behind the last value are ignored, and 0 in the result.
+    #[test]
+    fn padding() {
+        assert_eq!(decoded(Logical::Bitmap, &[0xff, 0xff], 9), Ok(vec![0xff, 1]));
+        assert_eq!(decoded(Logical::Sparse, &[0x02, 0xff], 9), Ok(vec![0, 1]));
+        assert_eq!(decoded(Logical::Sparse, &[0x02, 0xfe], 9), Ok(vec![0, 0]));
+        assert_eq!(decoded(Logical::BooleanRle, &[0xfe, 0xff, 0xff], 9), Ok(vec![0xff, 1]));
+    }
+
+    /// They end where the values do.
+    #[test]
+    fn ends() {
+        for (logical, bytes, end) in [
+            (Logical::Bitmap, &[1, 2, 3][..], 2),
+            (Logical::BooleanRuns, &[0, 4, 5, 0, 0], 3),
+            (Logical::Sparse, &[2, 1, 9], 2),
+        ] {
+            let mut input = at(bytes);
+            decode(logical, &mut input, 9, &mut [0; 2]).unwrap();
+            assert_eq!(input.offset() - START, end);
+            assert_eq!(told(decode_payload(logical, at(bytes), 9, &mut [0; 2])), ("stream_length", end));
+        }
+        for logical in ALL {
+            assert_eq!(decoded(logical, &[], 0), Ok(vec![]));
+        }
+        decode_payload(Logical::Bitmap, at(&[1, 2]), 9, &mut [0; 2]).unwrap();
+    }
+
+    /// R13 to R16, and payloads that end too soon.
+    #[test]
+    fn refused() {
+        for (logical, bytes, count, expected) in [
+            (Logical::Bitmap, &[1][..], 9, ("truncated", 0)),
+            (Logical::BooleanRuns, &[2, 3, 2], 6, ("boolean_run_sum", 2)),
+            (
+                Logical::BooleanRuns,
+                &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+                6,
+                ("boolean_run_sum", 0),
+            ),
+            (Logical::BooleanRuns, &[2, 3], 6, ("truncated", 2)),
+            (Logical::BooleanRuns, &[2, 0x83], 6, ("truncated", 1)),
+            (Logical::Sparse, &[0x0a, 0x2d, 1], 24, ("sparse_summary", 0)),
+            (Logical::Sparse, &[0x02, 0], 24, ("sparse_zero", 1)),
+            (Logical::Sparse, &[0x02], 24, ("truncated", 1)),
+            (Logical::Sparse, &[], 24, ("truncated", 0)),
+            (Logical::BooleanRle, &[0x02, 0xff, 0xfe, 0x2d, 0x2d], 48, ("boolean_rle_length", 2)),
+            (Logical::BooleanRle, &[0x04, 0xff], 48, ("boolean_rle_length", 0)),
+            (Logical::BooleanRle, &[0x02, 0xff], 48, ("boolean_rle_length", 2)),
+            (Logical::BooleanRle, &[0x03], 48, ("boolean_rle_length", 0)),
+            (Logical::BooleanRle, &[0xfa, 1, 2, 3], 48, ("boolean_rle_length", 0)),
+            (Logical::BooleanRle, &[], 48, ("boolean_rle_length", 0)),
+            (Logical::BooleanRle, &[0], 0, ("boolean_rle_length", 0)),
+        ] {
+            assert_eq!(decoded(logical, bytes, count), Err(expected), "{logical:?} {bytes:x?}");
+        }
+    }
+
+    #[cfg(feature = "encode")]
+    mod encoding {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        #[test]
+        fn worked_examples() {
+            for (logical, bitmap, count, payload) in [
+                (Logical::Bitmap, &[0xed][..], 6, &[0x2d][..]),
+                (Logical::BooleanRuns, &[0b01_1100], 6, &[2, 3, 1]),
+                (Logical::BooleanRuns, &[1], 2, &[0, 1, 1]),
+                (Logical::Sparse, &[0, 0x2d, 0], 24, &[0x02, 0x2d]),
+                (Logical::BooleanRle, &[0xff, 0xff, 0xff, 0xff, 0xff, 0x2d], 48, &[0x02, 0xff, 0xff, 0x2d]),
+            ] {
+                let mut out = Vec::new();
+                encode(logical, bitmap, count, &mut out);
+                assert_eq!(out, payload, "{logical:?}");
+            }
+        }
+
+        /// Runs and literals around the longest.
+        #[test]
+        fn long_byte_runs() {
+            for n in [1, 2, 3, 126, 127, 128, 129, 130, 131, 132, 133, 260, 300] {
+                for step in [0u8, 1, 3] {
+                    let mut bitmap: Vec<u8> = (0..n).map(|i: usize| i as u8 / 4 * step ^ i as u8 & step).collect();
+                    bitmap.extend([7; 3]);
+                    let mut out = Vec::new();
+                    encode(Logical::BooleanRle, &bitmap, 8 * bitmap.len(), &mut out);
+                    assert_eq!(decoded(Logical::BooleanRle, &out, 8 * bitmap.len()), Ok(bitmap));
+                }
+            }
+        }
+
+        proptest! {
+            #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+            #[test]
+            fn round_trip(runs in proptest::collection::vec((0..40usize, any::<u8>()), 0..40), cut in 0..8usize) {
+                let bitmap: Vec<u8> = runs.iter().flat_map(|&(n, byte)| std::iter::repeat_n(byte, n)).collect();
+                let count = (8 * bitmap.len()).saturating_sub(cut);
+                let mut expected = bitmap[..count.div_ceil(8)].to_vec();
+                if let Some(last) = expected.last_mut() {
+                    *last &= mask(count);
+                }
+                for logical in ALL {
+                    let mut payload = Vec::new();
+                    encode(logical, &bitmap, count, &mut payload);
+                    prop_assert_eq!(decoded(logical, &payload, count), Ok(expected.clone()));
+                    decode_payload(logical, at(&payload), count, &mut expected.clone()).unwrap();
+                    for end in 0..payload.len() {
+                        prop_assert!(decoded(logical, &payload[..end], count).is_err());
+                    }
+                }
+            }
+
+            #[test]
+            fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..40), count in 0..300usize) {
+                for logical in ALL {
+                    _ = decoded(logical, &bytes, count);
+                }
             }
         }
     }

@@ -157,6 +157,7 @@ pub(crate) fn block_values(words: &mut Input<'_>, form: Form, count: usize) -> R
 }
 
 /// Takes bytes of the page that starts at `page`.
+#[inline]
 fn take<'a>(words: &mut Input<'a>, bytes: u64, page: Input<'a>) -> Result<&'a [u8], Error> {
     let at = words.offset();
     words.take(bytes, PAGES).map_err(|_| {
@@ -166,6 +167,7 @@ fn take<'a>(words: &mut Input<'a>, bytes: u64, page: Input<'a>) -> Result<&'a [u
     })
 }
 
+#[inline]
 fn word<'a>(words: &mut Input<'a>, page: Input<'a>) -> Result<u32, Error> {
     let four = take(words, 4, page)?;
     Ok(four.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)))
@@ -188,6 +190,7 @@ pub(crate) struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Takes all but the exception arrays of a page of so many values.
+    #[inline]
     pub(crate) fn read(words: &mut Input<'a>, form: Form, values: usize) -> Result<Page<'a>, Error> {
         let whole = *words;
         let end = word(words, whole)?;
@@ -212,6 +215,7 @@ impl<'a> Page<'a> {
     }
 
     /// Takes the next exception array, if there is one left.
+    #[inline]
     pub(crate) fn next_array(&mut self, words: &mut Input<'a>) -> Result<Option<Array<'a>>, Error> {
         if self.arrays == 0 {
             return Ok(None);
@@ -220,12 +224,11 @@ impl<'a> Page<'a> {
         self.arrays &= self.arrays - 1;
         let start = words.offset();
         let found = word(words, self.whole)?;
-        let count = usize::try_from(found).unwrap_or(usize::MAX);
-        if count > PAGE {
+        if found as usize > PAGE {
             return Err(fault(MltFault::FastPforArray { found }, ARRAYS).at(start));
         }
-        let packed = take(words, words_len(count, width) as u64, self.whole)?;
-        Ok(Some(Array { start, width, count, packed }))
+        let packed = take(words, words_len(found as usize, width) as u64, self.whole)?;
+        Ok(Some(Array { start, width, count: found, packed }))
     }
 
     /// What the blocks are.
@@ -256,7 +259,7 @@ pub(crate) struct Array<'a> {
     /// Absolute offset of its count.
     pub start: u64,
     pub width: u32,
-    pub count: usize,
+    pub count: u32,
     pub packed: &'a [u8],
 }
 
@@ -284,6 +287,7 @@ pub(crate) struct Block<'a> {
 
 impl<'a> Blocks<'a> {
     /// The next block's entry.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Block<'a>>, Error> {
         let start = self.end - self.entries.len() as u64;
         if self.left == 0 {
@@ -348,14 +352,15 @@ fn decode<W: Word>(
     for out in blocks.chunks_mut(PAGE) {
         let mut page = Page::read(&mut words, form, out.len())?;
         // Of each width, those of its array that are left.
-        let mut left = [(0, 0); 65];
+        let mut left = [[0u32; 2]; 65];
         let mut held = 0;
         while let Some(array) = page.next_array(&mut words)? {
             let end = held + array.count;
-            let size = end as u64 * u64::from(W::BITS / 8);
+            let size = u64::from(end) * u64::from(W::BITS / 8);
             Limits::check(size, options.limits.max_scratch_bytes, Limit::ScratchBytes, ARRAYS)?;
-            form.unpack(array.packed, array.width, &mut super::room(exceptions, end)[held..], options);
-            left[array.width as usize] = (held, end);
+            let values = &mut super::room(exceptions, end as usize)[held as usize..];
+            form.unpack(array.packed, array.width, values, options);
+            left[array.width as usize] = [held, end];
             held = end;
         }
         page_values(&page, exceptions, &mut left, out, options)?;
@@ -366,7 +371,7 @@ fn decode<W: Word>(
 fn page_values<W: Word>(
     page: &Page<'_>,
     exceptions: &[W],
-    left: &mut [(usize, usize); 65],
+    left: &mut [[u32; 2]; 65],
     out: &mut [W],
     options: &Options,
 ) -> Result<(), Error> {
@@ -406,7 +411,7 @@ fn patch<W: Word>(
     block: Block<'_>,
     form: Form,
     exceptions: &[W],
-    left: &mut [(usize, usize); 65],
+    left: &mut [[u32; 2]; 65],
     values: &mut [W],
     options: &Options,
 ) -> Result<(), Error> {
@@ -419,13 +424,12 @@ fn patch<W: Word>(
         // They have no array: all are 1.
         &W::ONES[..positions.len()]
     } else {
-        let (at, end) = &mut left[more as usize];
-        if *end - *at < positions.len() {
+        let [at, end] = &mut left[more as usize];
+        let Some(these) = exceptions[*at as usize..*end as usize].get(..positions.len()) else {
             let width = more.to_le_bytes()[0];
             return Err(fault(MltFault::FastPforException { width }, BLOCKS).at(form.stored(start)));
-        }
-        let these = &exceptions[*at..*at + positions.len()];
-        *at += positions.len();
+        };
+        *at += u32::try_from(positions.len()).unwrap_or(0);
         these
     };
     W::patch(options.kernels, positions, these, width, values);
@@ -576,4 +580,303 @@ fn push_word(value: usize, out: &mut Vec<u8>) {
 #[cfg(feature = "encode")]
 fn pad(start: usize, out: &mut Vec<u8>) {
     out.resize(start + (out.len() - start).next_multiple_of(4), 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, everywhere, told};
+    use super::*;
+
+    type Refusal = (&'static str, u64);
+
+    fn decoded<W: Word>(form: usize, bytes: &[u8], n: usize) -> Result<Vec<W>, Refusal> {
+        decoded_as(form, Packing::Interleaved, bytes, n)
+    }
+
+    fn decoded_as<W: Word>(form: usize, packing: Packing, bytes: &[u8], n: usize) -> Result<Vec<W>, Refusal> {
+        let mut scratch = Scratch::new();
+        everywhere(|options| {
+            let (options, mut out) = (options.packing(packing), vec![W::cut(0x55); n]);
+            let result = match form {
+                256 => decode_256(at(bytes), &mut out, &options, &mut scratch),
+                _ => decode_128(at(bytes), &mut out, &options, &mut scratch),
+            };
+            if result.is_ok() { Ok(out) } else { Err(told(result)) }
+        })
+    }
+
+    fn unhex(text: &str) -> Vec<u8> {
+        (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).unwrap()).collect()
+    }
+
+    /// The values of the format's example.
+    fn example<W: Word>() -> Vec<W> {
+        let value = |i| match i {
+            5 => 300,
+            77 => 20,
+            128 => 5,
+            129 => 200,
+            i => i % 8,
+        };
+        (0..130).map(|i| W::cut(value(i))).collect()
+    }
+
+    const EXAMPLE_32: &str = "800000000d00000020088220619aa669b22ccbb2fbbeeffb088220089aa669982ccbb22cbeeffbbe8220088\
+                              2a6699aa6cbb22ccbeffbbeef05000000030209054d0000002000000002000000a500000085488100";
+    const EXAMPLE_64: &str = "800000000d000000100dd1100dd1100d199ff5599ff5599fd1100dd1100dd110f5599ff5599ff1590dd1100\
+                              dd1100dd19ff5599ff5599ff505000000030209054d000000200000000000000002000000a500000085488100";
+
+    /// Where the parts of the example are.
+    const OFFSET: usize = 4;
+    const ENTRIES: usize = 60;
+    const BITMAP: usize = 68;
+    const ARRAY: usize = 72;
+    const TAIL_AT: usize = 80;
+
+    #[test]
+    fn worked_example() {
+        let (narrow, wide) = (unhex(EXAMPLE_32), unhex(EXAMPLE_64));
+        assert_eq!((narrow.len(), wide.len()), (21 * 4, 22 * 4));
+        assert_eq!(decoded::<u32>(128, &narrow, 130), Ok(example()));
+        assert_eq!(decoded::<u64>(128, &wide, 130), Ok(example()));
+    }
+
+    /// Tail alone: bytes are reversed in each word.
+    #[test]
+    fn version_1() {
+        let payload = unhex("00000000860ce1ea8353866300821cdf");
+        assert_eq!(decoded::<u32>(256, &payload, 7), Ok(vec![106, 97, 780, 867, 467, 95, 284]));
+        assert_eq!(decoded::<u32>(256, &[], 0), Ok(vec![]));
+        assert_eq!(decoded::<u32>(256, &[0; 4], 0), Ok(vec![]));
+        // R39.
+        assert_eq!(decoded::<u64>(256, &payload, 7), Err(("fastpfor_64_bit", 0)));
+    }
+
+    /// The example with some bytes replaced.
+    fn changed(changes: &[(usize, &[u8])]) -> Vec<u8> {
+        let mut payload = unhex(EXAMPLE_32);
+        for &(at, bytes) in changes {
+            payload[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        payload
+    }
+
+    fn refused(changes: &[(usize, &[u8])]) -> Refusal {
+        decoded::<u32>(128, &changed(changes), 130).unwrap_err()
+    }
+
+    /// R3, R9 and R10, but for pages.
+    #[test]
+    fn refused_counts() {
+        let payload = unhex(EXAMPLE_32);
+        for cut in [1, 2, 3, 81, 83] {
+            assert_eq!(decoded::<u32>(128, &payload[..cut], 130), Err(("fastpfor_length", 0)));
+        }
+        assert_eq!(decoded::<u32>(128, &[], 130), Err(("fastpfor_page", 0)));
+        assert_eq!(refused(&[(0, &[100])]), ("fastpfor_block_values", 0));
+        assert_eq!(refused(&[(0, &[0, 1])]), ("fastpfor_count", 0));
+        assert_eq!(refused(&[(0, &[0x80, 0xff, 0xff, 0xff])]), ("fastpfor_count", 0));
+        assert_eq!(decoded::<u32>(128, &payload, 129), Err(("fastpfor_count", TAIL_AT as u64 + 1)));
+        assert_eq!(decoded::<u32>(128, &payload, 131), Err(("fastpfor_count", TAIL_AT as u64 + 3)));
+        // A tail of any bytes that end no value is discarded.
+        assert_eq!(decoded::<u32>(128, &changed(&[(TAIL_AT + 3, &[0x7f])]), 130), Ok(example()));
+        // Values of too many bytes, and of too many bits.
+        assert_eq!(decoded::<u32>(128, &[0, 0, 0, 0, 1, 0, 0, 0, 0, 0x80, 0, 0], 1), Err(("varint_overflow", 4)));
+        assert_eq!(decoded::<u32>(128, &[0, 0, 0, 0, 1, 0, 0, 0, 0x90, 0, 0, 0], 1), Err(("varint_overflow", 4)));
+        assert_eq!(decoded::<u64>(128, &[0, 0, 0, 0, 1, 0, 0, 0, 0x90, 0, 0, 0], 1), Ok(vec![0x1_0000_0001]));
+        // Version 1 has its bytes reversed in words.
+        assert_eq!(decoded::<u32>(256, &[0, 0, 0, 0, 0, 0, 0, 0x81], 2), Err(("fastpfor_count", 5)));
+    }
+
+    /// R4 to R9.
+    #[test]
+    fn refused_pages() {
+        let entries = ENTRIES as u64;
+        assert_eq!(refused(&[(ENTRIES, &[33])]), ("fastpfor_width", entries));
+        assert_eq!(refused(&[(ENTRIES + 2, &[33])]), ("fastpfor_width", entries + 2));
+        assert_eq!(refused(&[(ENTRIES + 2, &[3])]), ("fastpfor_max_width", entries + 2));
+        assert_eq!(refused(&[(ENTRIES + 4, &[128])]), ("fastpfor_position", entries + 4));
+        // Two exceptions of 5 bits, which have no array, and one too few of 6 bits.
+        assert_eq!(refused(&[(ENTRIES + 2, &[8])]), ("fastpfor_exception", entries));
+        assert_eq!(refused(&[(ARRAY, &[1])]), ("fastpfor_exception", entries));
+        assert_eq!(refused(&[(ARRAY, &[1, 0, 1])]), ("fastpfor_array", ARRAY as u64));
+        // Where blocks end.
+        assert_eq!(refused(&[(OFFSET, &[0])]), ("fastpfor_offset", 4));
+        assert_eq!(refused(&[(OFFSET, &[18])]), ("fastpfor_page", ARRAY as u64 + 8));
+        assert_eq!(refused(&[(ENTRIES, &[4])]), ("fastpfor_offset", 4));
+        assert_eq!(refused(&[(ENTRIES, &[2, 2, 8])]), ("fastpfor_offset", 4));
+        // The entries' size.
+        assert_eq!(refused(&[(ENTRIES - 4, &[0xff, 0xff, 0xff, 0xff])]), ("fastpfor_page", entries));
+        assert_eq!(refused(&[(ENTRIES - 4, &[6])]), ("fastpfor_entries", entries + 5));
+        assert_eq!(refused(&[(ENTRIES + 1, &[3])]), ("fastpfor_entries", entries));
+        assert_eq!(refused(&[(BITMAP, &[0x21])]), ("fastpfor_bitmap", BITMAP as u64));
+        assert_eq!(refused(&[(BITMAP, &[0x20, 0, 0, 0x80])]), ("fastpfor_array", TAIL_AT as u64));
+        // Cut at every word: the tail's is not a page's.
+        let payload = unhex(EXAMPLE_32);
+        for words in 0..TAIL_AT / 4 {
+            let (name, offset) = decoded::<u32>(128, &payload[..4 * words], 130).unwrap_err();
+            assert_eq!(name, "fastpfor_page");
+            assert!(offset <= 4 * words as u64, "{words} words: {offset}");
+        }
+        assert_eq!(decoded::<u32>(128, &payload[..TAIL_AT], 130), Err(("fastpfor_count", TAIL_AT as u64)));
+    }
+
+    /// Values with exceptions of one bit have no array; padding of entries, and behind the last value of an array, is
+    /// ignored.
+    #[test]
+    fn accepted() {
+        let ignored = changed(&[(ENTRIES + 5, &[1, 2, 3]), (ARRAY + 5, &[0xf0, 0xff, 0xff])]);
+        assert_eq!(decoded::<u32>(128, &ignored, 130), Ok(example()));
+        let mut one = changed(&[(ENTRIES + 2, &[4]), (BITMAP, &[0])]);
+        one.drain(ARRAY..TAIL_AT);
+        let mut expected = example::<u32>();
+        (expected[5], expected[77]) = (300 & 7 | 8, 20 & 7 | 8);
+        assert_eq!(decoded(128, &one, 130), Ok(expected));
+    }
+
+    #[cfg(feature = "encode")]
+    mod encoding {
+        use proptest::prelude::*;
+
+        use super::*;
+
+        const SEQUENTIAL: Packing = Packing::Sequential;
+        const INTERLEAVED: Packing = Packing::Interleaved;
+
+        fn encoded<W: Word>(form: usize, packing: Packing, values: &[W]) -> Vec<u8> {
+            // What is there stays, and its length does not matter.
+            let mut out = vec![7];
+            match form {
+                256 => encode_256(values, &mut out),
+                _ => encode_128(values, packing, &mut out),
+            }
+            assert_eq!(out.remove(0), 7);
+            assert!(out.len() as u64 >= least_bytes(form as u64, values.len() as u64));
+            out
+        }
+
+        /// As many values as wanted, of `width` bits but for one in `wide`, which has up to `max`.
+        fn values<W: Word>(n: usize, width: u32, wide: usize, max: u32) -> Vec<W> {
+            let mut state = n as u64 + u64::from(width);
+            let mut next = |bits: u32| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state ^ state >> 29).checked_shr(64 - bits).unwrap_or(0)
+            };
+            (0..n).map(|i| W::cut(next(if i % wide == wide - 1 { max } else { width }))).collect()
+        }
+
+        fn round_trip<W: Word>(values: &[W]) {
+            let forms: &[(usize, Packing)] = &[(256, SEQUENTIAL), (128, INTERLEAVED), (128, SEQUENTIAL)];
+            let mut sizes = Vec::new();
+            for &(form, packing) in &forms[usize::from(W::BITS == 64)..] {
+                let payload = encoded(form, packing, values);
+                let back = decoded_as::<W>(form, packing, &payload, values.len()).unwrap();
+                assert!(back == values, "{} values in blocks of {form}, {packing:?}", values.len());
+                sizes.push(payload.len());
+            }
+            // Both packings have the same size.
+            assert_eq!(sizes[sizes.len() - 2], sizes[sizes.len() - 1]);
+        }
+
+        #[test]
+        fn worked_example() {
+            assert_eq!(encoded(128, INTERLEAVED, &example::<u32>()), unhex(EXAMPLE_32));
+            assert_eq!(encoded(128, INTERLEAVED, &example::<u64>()), unhex(EXAMPLE_64));
+            let ids = [106, 97, 780, 867, 467, 95, 284];
+            assert_eq!(encoded::<u32>(256, SEQUENTIAL, &ids), unhex("00000000860ce1ea8353866300821cdf"));
+            assert!(
+                encoded::<u32>(256, SEQUENTIAL, &[]).is_empty() && encoded::<u64>(128, INTERLEAVED, &[]).is_empty()
+            );
+        }
+
+        #[test]
+        fn every_width() {
+            for width in 0..=64 {
+                for wide in [3, 9, 128, usize::MAX] {
+                    for max in [width + 1, width + 2, width + 7, 64] {
+                        if max <= 32 {
+                            round_trip(&values::<u32>(700, width, wide, max));
+                        }
+                        if width < max && max <= 64 {
+                            round_trip(&values::<u64>(400, width, wide, max));
+                        }
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn every_length() {
+            for n in (0..=3).chain(125..131).chain(254..259).chain([383, 511, 513]) {
+                round_trip(&values::<u32>(n, 5, 20, 17));
+                round_trip(&values::<u64>(n, 40, 20, 60));
+            }
+            for n in [PAGE - 1, PAGE, PAGE + 1, PAGE + 128, 2 * PAGE + 300] {
+                round_trip(&values::<u32>(n, 3, 50, 11));
+                round_trip(&values::<u64>(n, 33, 50, 41));
+            }
+        }
+
+        /// The cost that the format names, by its words.
+        #[test]
+        fn cheapest_width() {
+            let mut block = [1u32; 128];
+            assert_eq!(widths(&block), (1, 1));
+            block[..12].fill(1 << 20);
+            // 128 * 1 + 12 * 8 + 12 * 20 + 8 = 472 bits beside 128 * 21.
+            assert_eq!(widths(&block), (1, 21));
+            // 8 + 8 bits for one exception; the block's 128 bits less a width are more.
+            assert_eq!(widths(&[[0u64; 127].as_slice(), &[1]].concat()), (0, 1));
+            assert_eq!(widths(&[0u32; 128]), (0, 0));
+            // 16 exceptions of one bit: 128 + 16 + 8 bits beside 128.
+            assert_eq!(widths(&[[0u64; 112].as_slice(), &[1; 16]].concat()), (1, 1));
+            assert_eq!(widths(&[[0u64; 115].as_slice(), &[1; 13]].concat()), (0, 1));
+            // Never all.
+            assert_eq!(widths(&[u64::MAX; 128]), (64, 64));
+        }
+
+        /// Any damage gives the same values or the same error on every level, which [`decoded`] checks.
+        #[test]
+        fn damaged() {
+            let values = values::<u32>(600, 4, 11, 13);
+            for (form, packing) in [(256, SEQUENTIAL), (128, INTERLEAVED), (128, SEQUENTIAL)] {
+                let payload = encoded(form, packing, &values);
+                for cut in 0..payload.len() {
+                    assert!(decoded_as::<u32>(form, packing, &payload[..cut], 600).is_err(), "cut at {cut}");
+                }
+                for at in 0..payload.len() {
+                    for change in [1, 0x80, 0xff] {
+                        let mut payload = payload.clone();
+                        payload[at] ^= change;
+                        if let Err((_, offset)) = decoded_as::<u32>(form, packing, &payload, 600) {
+                            assert!(offset <= payload.len() as u64);
+                        }
+                    }
+                }
+            }
+        }
+
+        proptest! {
+            #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+            #[test]
+            fn mixed_blocks(
+                blocks in proptest::collection::vec((0..600usize, 0..=64u32, 1..200usize, 0..=64u32), 0..8)
+            ) {
+                let all: Vec<u64> = blocks.iter().flat_map(|&(n, width, wide, max)| values(n, width, wide, max)).collect();
+                let narrow: Vec<u32> = all.iter().map(|&value| u32::cut(value)).collect();
+                round_trip(&all);
+                round_trip(&narrow);
+            }
+
+            #[test]
+            fn any_words(mut words in proptest::collection::vec(0..300u32, 1..60), n in 0..700usize) {
+                words[0] = n as u32 / 256 * 256;
+                let little: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let big: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+                _ = decoded::<u32>(256, &big, n);
+                _ = decoded::<u32>(128, &little, n);
+                _ = decoded::<u64>(128, &little, n);
+            }
+        }
+    }
 }

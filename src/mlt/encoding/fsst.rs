@@ -254,8 +254,8 @@ impl Symbols {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::alike;
     use super::*;
-    use crate::kernels::Kernels;
     use crate::limits::Limits;
 
     fn table(symbols: &[&[u8]]) -> Table {
@@ -263,21 +263,17 @@ mod tests {
         Table::read(&lengths, Input::new(&symbols.concat())).unwrap()
     }
 
-    /// On every level, whatever is expected.
     fn expanded(table: &Table, corpus: &[u8], limits: Limits) -> Result<Vec<u8>, Error> {
-        let run = |kernels, expected| {
-            let (options, mut out) = (Options::with_kernels(kernels).limits(limits), vec![9; 3]);
-            expand(table, Input::at(corpus, 50), expected, &mut out, &options).map(|()| out)
-        };
-        let first = run(Kernels::auto(), 0);
-        for kernels in Kernels::available() {
-            for expected in [0, 1, 100, u64::MAX] {
-                match (&first, run(kernels, expected)) {
-                    (Ok(first), Ok(other)) => assert_eq!(*first, other, "{}", kernels.name()),
-                    (Err(first), Err(other)) => assert_eq!(first.to_string(), other.to_string()),
-                    (first, other) => panic!("{}: {first:?}, {other:?}", kernels.name()),
-                }
-            }
+        let results = [0, 1, 100, u64::MAX].map(|expected| {
+            alike(|options| {
+                let (options, mut out) = (options.limits(limits), vec![9; 3]);
+                expand(table, Input::at(corpus, 50), expected, &mut out, &options).map(|()| out)
+            })
+        });
+        // Whatever is expected.
+        let [first, others @ ..] = results;
+        for other in others {
+            assert_eq!(first.as_ref().map_err(Error::to_string), other.as_ref().map_err(Error::to_string));
         }
         first
     }

@@ -28,3 +28,28 @@ pub fn decode<W: Word>(payload: Input<'_>, out: &mut [W]) -> Result<(), Error> {
 pub fn encode<W: Word>(words: &[W], out: &mut Vec<u8>) {
     out.extend_from_slice(bytemuck::cast_slice(words));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, told};
+    use super::*;
+
+    #[test]
+    fn words() {
+        let mut out = [0u32; 2];
+        decode(at(&[1, 2, 0, 0, 0, 0, 0, 0x80]), &mut out).unwrap();
+        assert_eq!(out, [0x201, 0x8000_0000]);
+        let mut out = [0u64; 1];
+        decode(at(&[1, 2, 0, 0, 0, 0, 0, 0x80]), &mut out).unwrap();
+        assert_eq!(out, [0x8000_0000_0000_0201]);
+        decode::<u64>(at(&[]), &mut []).unwrap();
+    }
+
+    /// C18: neither shorter nor longer than the words.
+    #[test]
+    fn length() {
+        for len in [0, 7, 9, 12] {
+            assert_eq!(told(decode(at(&[0; 12][..len]), &mut [0u32; 2])), ("stream_length", 0));
+        }
+    }
+}

@@ -399,7 +399,7 @@ impl Coding {
                 words.push(state as u16);
                 state >>= 16;
             }
-            state = (state / frequency << table.precision) + state % frequency + below;
+            state = ((state / frequency) << table.precision) + state % frequency + below;
         }
         let words = words.into_iter().rev().flat_map(u16::to_le_bytes);
         state.to_le_bytes().into_iter().chain(words).collect()
@@ -522,25 +522,15 @@ impl<'a> BitWriter<'a> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::alike;
     use super::*;
-    use crate::kernels::Kernels;
 
     /// The vertices of a payload, on every level.
     fn decoded(payload: &[u8], runs: Option<&[u32]>, vertices: usize) -> Result<Vec<i32>, Error> {
-        let run = |kernels| {
-            let (options, mut scratch, mut out) =
-                (Options::with_kernels(kernels), Scratch::new(), vec![0; 2 * vertices]);
-            decode(Input::at(payload, 40), runs, &mut out, &options, &mut scratch).map(|()| out)
-        };
-        let first = run(Kernels::auto());
-        for kernels in Kernels::available() {
-            match (&first, run(kernels)) {
-                (Ok(first), Ok(other)) => assert_eq!(*first, other, "{}", kernels.name()),
-                (Err(first), Err(other)) => assert_eq!(first.to_string(), other.to_string()),
-                (first, other) => panic!("{}: {first:?}, {other:?}", kernels.name()),
-            }
-        }
-        first
+        alike(|options| {
+            let (mut scratch, mut out) = (Scratch::new(), vec![0; 2 * vertices]);
+            decode(Input::at(payload, 40), runs, &mut out, options, &mut scratch).map(|()| out)
+        })
     }
 
     const VERTICES: [i32; 6] = [100, 200, 105, 210, 102, 215];

@@ -122,3 +122,83 @@ pub fn encode_pairs<W: Word>(words: &[W], out: &mut Vec<u8>) {
     let (lengths, values) = runs_of(words);
     lengths.iter().zip(&values).for_each(|(&length, &value)| varint::encode(&[length, value], out));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, everywhere, told};
+    use super::*;
+
+    fn pairs<W: Word>(bytes: &[u8], n: usize) -> Result<Vec<W>, (&'static str, u64)> {
+        everywhere(|options| {
+            let mut out = vec![W::zeroed(); n];
+            let result = decode_pairs(at(bytes), &mut out, options);
+            if result.is_ok() { Ok(out) } else { Err(told(result)) }
+        })
+    }
+
+    #[test]
+    fn worked_example() {
+        let values = [5, 5, 5, 3, 3, 3, 3];
+        assert_eq!(pairs::<u32>(&[3, 5, 4, 3], 7), Ok(values.to_vec()));
+        everywhere(|options| {
+            let mut out = [0u32; 7];
+            expand(&[3, 4], &[5, 3], 0, &mut out, options).unwrap();
+            assert_eq!(out, values);
+        });
+    }
+
+    #[test]
+    fn empty_runs() {
+        assert_eq!(pairs::<u32>(&[0, 9, 1, 5, 0, 1], 1), Ok(vec![5]));
+        assert_eq!(pairs::<u64>(&[], 0), Ok(vec![]));
+        assert_eq!(pairs::<u64>(&[0, 1], 0), Ok(vec![]));
+    }
+
+    /// More runs than are expanded at once, of all lengths, of which some are 0.
+    #[test]
+    fn batches() {
+        let runs: Vec<(u64, u64)> = (0..3 * BATCH as u64 + 5).map(|i| (i * i % 41, i * 77)).collect();
+        let mut bytes = Vec::new();
+        for &(length, value) in &runs {
+            for word in [length, value] {
+                bytes.extend([word & 0x7f | 0x80, word >> 7 & 0x7f | 0x80, word >> 14].map(|byte| byte as u8));
+            }
+        }
+        let expected: Vec<u64> = runs.iter().flat_map(|&(n, value)| std::iter::repeat_n(value, n as usize)).collect();
+        assert_eq!(pairs(&bytes, expected.len()), Ok(expected.clone()));
+        assert_eq!(pairs(&bytes, expected.len()), Ok(expected.iter().map(|&value| value as u32).collect::<Vec<_>>()));
+        let last = 6 * (runs.len() as u64 - 1);
+        assert_eq!(pairs::<u32>(&bytes, expected.len() - 1), Err(("run_sum", last)));
+        assert_eq!(pairs::<u32>(&bytes, expected.len() + 1), Err(("run_sum", last + 6)));
+    }
+
+    /// R11 and R12, and what varints have.
+    #[test]
+    fn refused() {
+        assert_eq!(pairs::<u32>(&[3, 5, 3, 3], 7), Err(("run_sum", 4)));
+        assert_eq!(pairs::<u32>(&[3, 5, 5, 3], 7), Err(("run_sum", 2)));
+        assert_eq!(pairs::<u32>(&[3, 5, 0xff, 0xff, 0xff, 0xff, 0x0f, 3], 7), Err(("run_sum", 2)));
+        let longest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 3];
+        assert_eq!(pairs::<u64>(&longest, 7), Err(("run_sum", 0)));
+        // Its low 32 bits alone would fit.
+        assert_eq!(pairs::<u64>(&[0x81, 0x80, 0x80, 0x80, 0x10, 3], 1), Err(("run_sum", 0)));
+        assert_eq!(pairs::<u32>(&[3, 5, 4], 7), Err(("run_odd", 2)));
+        assert_eq!(pairs::<u32>(&[3, 5, 4, 0x83], 7), Err(("truncated", 3)));
+        assert_eq!(pairs::<u32>(&[3, 5, 0x84], 7), Err(("truncated", 2)));
+        assert_eq!(pairs::<u32>(&[3, 5, 4, 0x80, 0x80, 0x80, 0x80, 0x80, 0], 7), Err(("varint_overflow", 3)));
+        everywhere(|options| {
+            for sums in [[3, 3], [3, 5], [u32::MAX, u32::MAX]] {
+                assert_eq!(told(expand(&sums, &[5, 3], 1_000_009, &mut [0u64; 7], options)), ("run_sum", 9));
+            }
+        });
+    }
+
+    #[cfg(feature = "encode")]
+    #[test]
+    fn encoded() {
+        let mut out = Vec::new();
+        encode_pairs(&[5u32, 5, 5, 3, 3, 3, 3], &mut out);
+        assert_eq!(out, [3, 5, 4, 3]);
+        assert_eq!(runs_of(&[20u64, 2, 2, 2, 14, 0, 0]), (vec![1, 3, 1, 2], vec![20, 2, 14, 0]));
+    }
+}

@@ -48,3 +48,48 @@ fn overflow(bits: u32, offset: u64) -> Error {
 pub fn encode<W: Word>(words: &[W], out: &mut Vec<u8>) {
     words.iter().for_each(|word| crate::output::push_uleb(word.widen(), out));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, everywhere, told};
+    use super::*;
+
+    fn decoded<W: Word>(bytes: &[u8], n: usize) -> Result<(Vec<W>, u64), (&'static str, u64, Option<u64>)> {
+        everywhere(|options| {
+            let (mut input, mut out) = (at(bytes), vec![W::zeroed(); n]);
+            let result = decode(&mut input, &mut out, options);
+            let index = result.as_ref().err().and_then(Error::value_index);
+            if result.is_ok() {
+                return Ok((out, input.offset() - super::super::testing::START));
+            }
+            let (name, offset) = told(result);
+            Err((name, offset, index))
+        })
+    }
+
+    #[test]
+    fn worked_example() {
+        assert_eq!(decoded::<u32>(&[0xac, 0x02], 1), Ok((vec![300], 2)));
+        assert_eq!(decoded::<u64>(&[0xac, 0x02, 0xac], 1), Ok((vec![300], 2)));
+    }
+
+    #[test]
+    fn longest() {
+        assert_eq!(decoded::<u32>(&[0xff, 0xff, 0xff, 0xff, 0x0f], 1), Ok((vec![u32::MAX], 5)));
+        let mut bytes = [0xff; 10];
+        bytes[9] = 1;
+        assert_eq!(decoded::<u64>(&bytes, 1), Ok((vec![u64::MAX], 10)));
+        // Longer than need be.
+        assert_eq!(decoded::<u32>(&[0x81, 0x80, 0x80, 0x80, 0x00], 1), Ok((vec![1], 5)));
+    }
+
+    /// C15, and the end of the payload.
+    #[test]
+    fn refused() {
+        assert_eq!(decoded::<u32>(&[1, 0x81, 0x80, 0x80, 0x80, 0x80, 0x00], 2), Err(("varint_overflow", 1, Some(1))));
+        assert_eq!(decoded::<u32>(&[0xff, 0xff, 0xff, 0xff, 0x1f], 1), Err(("varint_overflow", 0, Some(0))));
+        assert_eq!(decoded::<u64>(&[0xff; 11], 1), Err(("varint_overflow", 0, Some(0))));
+        assert_eq!(decoded::<u32>(&[1, 2, 0x80], 3), Err(("truncated", 2, Some(2))));
+        assert_eq!(decoded::<u32>(&[1, 2], 3), Err(("truncated", 2, Some(2))));
+    }
+}

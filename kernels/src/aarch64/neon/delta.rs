@@ -67,7 +67,7 @@ pub(crate) fn deltas_u64(packed: &[u8], widths: &[u8], per: usize, least: u64, b
 /// Running sums of 4 words.
 #[target_feature(enable = "neon")]
 #[inline]
-fn scan32(x: uint32x4_t) -> uint32x4_t {
+pub(super) fn scan32(x: uint32x4_t) -> uint32x4_t {
     let zero = vdupq_n_u32(0);
     let x = vaddq_u32(x, vextq_u32::<3>(zero, x));
     vaddq_u32(x, vextq_u32::<2>(zero, x))

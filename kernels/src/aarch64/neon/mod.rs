@@ -5,4 +5,7 @@ pub(crate) mod bits;
 pub(crate) mod delta;
 pub(crate) mod planes;
 pub(crate) mod scan;
+pub(crate) mod spread;
 pub(crate) mod strings;
+pub(crate) mod varint;
+pub(crate) mod zigzag;

@@ -205,7 +205,7 @@ pub(super) fn scan64(x: __m512i) -> __m512i {
 const PAIRS_32: [[u32; 8]; 2] = [[0, 2, 4, 6, 8, 10, 12, 14], [1, 3, 5, 7, 9, 11, 13, 15]];
 
 /// The places of two registers in turn: the first halves, and the second ones.
-const ZIP_32: [[u32; 16]; 2] = [
+pub(super) const ZIP_32: [[u32; 16]; 2] = [
     [0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23],
     [8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31],
 ];

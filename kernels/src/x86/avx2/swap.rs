@@ -1,0 +1,9 @@
+//! The order of bytes in words.
+
+use crate::scalar;
+
+/// The plain loop, compiled for this level.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+pub(crate) fn swap_words(src: &[u8], out: &mut [u8]) {
+    scalar::swap::swap_words(src, out);
+}

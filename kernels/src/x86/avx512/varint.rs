@@ -1,0 +1,194 @@
+//! Variable-length integers: all that end in 64 bytes, their bytes put into words by one permutation for each register.
+
+use core::arch::x86_64::*;
+
+use bytemuck::must_cast;
+
+use crate::VarintsSeen;
+use crate::blocks::{VARINTS, by_bytes, by_ends, by_words};
+use crate::scalar::varint::{LAST_MARKED, all, low};
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) fn varints_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
+    by_ends::<0, 32, _>(src, out, |block| !tops(block), |block, ends, out| block_u32::<0>(block, ends, out), low)
+}
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) fn varints_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
+    by_ends::<0, 64, _>(src, out, |block| !tops(block), |block, ends, out| block_u64::<0>(block, ends, out), all)
+}
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) fn vbytes_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
+    let block = |block: &_, ends, out: &mut _| block_u32::<1>(block, ends, out);
+    by_ends::<LAST_MARKED, 32, _>(src, out, |block| tops(block), block, low)
+}
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+pub(crate) fn vbytes_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
+    let block = |block: &_, ends, out: &mut _| block_u64::<1>(block, ends, out);
+    by_ends::<LAST_MARKED, 64, _>(src, out, |block| tops(block), block, all)
+}
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn bytes(block: &[u8; VARINTS]) -> __m512i {
+    must_cast(block.as_chunks::<64>().0[0])
+}
+
+/// Bit 7 of each of the first 64 bytes.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn tops(block: &[u8; VARINTS]) -> u64 {
+    _mm512_movepi8_mask(bytes(block))
+}
+
+/// Where the values that end at `ends` have their first and their last bytes, in the order of the values.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn bounds(ends: u64) -> (__m512i, __m512i) {
+    let places = must_cast(PLACES);
+    (_mm512_maskz_compress_epi8(ends << 1 | 1, places), _mm512_maskz_compress_epi8(ends, places))
+}
+
+const PLACES: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0u8;
+    while i < 64 {
+        places[i as usize] = i;
+        i += 1;
+    }
+    places
+};
+
+/// The groups in every four bytes, put together; what the values' bytes have in bit 7 is cleared.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn fours(bytes: __m512i) -> __m512i {
+    let pairs = _mm512_maddubs_epi16(_mm512_set1_epi16(0x8001u16.cast_signed()), bytes);
+    _mm512_madd_epi16(pairs, _mm512_set1_epi32(1 | 1 << (16 + 14)))
+}
+
+/// One copy for each caller, into which it is inlined: called, it was half as quick again.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn block_u32<const CALLER: u8>(block: &[u8; VARINTS], ends: u64, out: &mut [u32; VARINTS]) -> (usize, usize) {
+    if ends == u64::MAX {
+        return by_bytes(block, out, low);
+    }
+    let end = 64 - ends.leading_zeros();
+    let more = !ends & _bzhi_u64(u64::MAX, end);
+    let pairs = more & more >> 1;
+    let long = pairs & pairs >> 2;
+    // Somewhere is a value of six bytes or more.
+    if long & more >> 4 != 0 {
+        return by_words::<32, _>(block, ends, out, |word| groups(word), low);
+    }
+    let values = ends.count_ones() as usize;
+    let (mut firsts, mut lasts) = bounds(ends);
+    let block7 = _mm512_and_si512(bytes(block), _mm512_set1_epi8(0x7f));
+    // Byte `i` of a register is byte `i % 4` of value `i / 4`.
+    let spread = must_cast(SPREAD_FOUR);
+    let step = _mm512_set1_epi32(0x0302_0100);
+    let mut wrong = 0;
+    for out in out.as_chunks_mut::<16>().0.iter_mut().take(values.div_ceil(16)) {
+        let first = _mm512_permutexvar_epi8(spread, firsts);
+        let last = _mm512_permutexvar_epi8(spread, lasts);
+        let place = _mm512_add_epi8(first, step);
+        let inside = _mm512_cmple_epu8_mask(place, last);
+        let mut words = fours(_mm512_maskz_permutexvar_epi8(inside, place, block7));
+        if long != 0 {
+            // The fifth bytes.
+            let five = _mm512_cmpeq_epi8_mask(_mm512_sub_epi8(last, first), _mm512_set1_epi8(4));
+            let fifth = _mm512_maskz_permutexvar_epi8(five & 0x1111_1111_1111_1111, last, block7);
+            wrong |= _mm512_cmpgt_epu32_mask(fifth, _mm512_set1_epi32(15));
+            words = _mm512_or_si512(words, _mm512_slli_epi32::<28>(fifth));
+        }
+        *out = must_cast(words);
+        (firsts, lasts) = (_mm512_alignr_epi64::<2>(firsts, firsts), _mm512_alignr_epi64::<2>(lasts, lasts));
+    }
+    if wrong != 0 {
+        return by_words::<32, _>(block, ends, out, |word| groups(word), low);
+    }
+    (values, end as usize)
+}
+
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn block_u64<const CALLER: u8>(block: &[u8; VARINTS], ends: u64, out: &mut [u64; VARINTS]) -> (usize, usize) {
+    if ends == u64::MAX {
+        return by_bytes(block, out, all);
+    }
+    let end = 64 - ends.leading_zeros();
+    let more = !ends & _bzhi_u64(u64::MAX, end);
+    let pairs = more & more >> 1;
+    let fours_of = pairs & pairs >> 2;
+    // Somewhere is a value of nine bytes or more.
+    if fours_of & fours_of >> 4 != 0 {
+        return by_words::<64, _>(block, ends, out, |word| groups(word), all);
+    }
+    let values = ends.count_ones() as usize;
+    let (mut firsts, mut lasts) = bounds(ends);
+    let block7 = _mm512_and_si512(bytes(block), _mm512_set1_epi8(0x7f));
+    let spread = must_cast(SPREAD_EIGHT);
+    let step = _mm512_set1_epi64(0x0706_0504_0302_0100);
+    let low = _mm512_set1_epi64(0xfff_ffff);
+    for out in out.as_chunks_mut::<8>().0.iter_mut().take(values.div_ceil(8)) {
+        let place = _mm512_add_epi8(_mm512_permutexvar_epi8(spread, firsts), step);
+        let inside = _mm512_cmple_epu8_mask(place, _mm512_permutexvar_epi8(spread, lasts));
+        let halves = fours(_mm512_maskz_permutexvar_epi8(inside, place, block7));
+        // 28 bits in each half, the upper one's moved down by 4.
+        *out = must_cast(_mm512_ternarylogic_epi64::<0xca>(low, halves, _mm512_srli_epi64::<4>(halves)));
+        (firsts, lasts) = (_mm512_alignr_epi64::<1>(firsts, firsts), _mm512_alignr_epi64::<1>(lasts, lasts));
+    }
+    (values, end as usize)
+}
+
+/// The groups of a word, put together.
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
+fn groups(word: u64) -> u64 {
+    _pext_u64(word, 0x7f7f_7f7f_7f7f_7f7f)
+}
+
+/// Each byte four times, each eight times.
+const SPREAD_FOUR: [u8; 64] = {
+    let mut spread = PLACES;
+    let mut i = 0;
+    while i < 64 {
+        spread[i] = PLACES[i / 4];
+        i += 1;
+    }
+    spread
+};
+const SPREAD_EIGHT: [u8; 64] = {
+    let mut spread = PLACES;
+    let mut i = 0;
+    while i < 64 {
+        spread[i] = PLACES[i / 8];
+        i += 1;
+    }
+    spread
+};
