@@ -183,8 +183,10 @@ impl Geometry {
             let corners = &corners[3 * offsets[i] as usize..3 * offsets[i + 1] as usize];
             return Shape::MultiPolygon(Polygons { vertices, of: PolygonsOf::Triangles(corners) });
         }
-        let run = |range: Range<usize>| Path { vertices: &vertices[range], corners: None };
-        let whole = || run(self.vertex_range(i).expect("outlines"));
+        let whole = || {
+            let range = self.vertex_range(i).unwrap_or_default();
+            Path { vertices, start: range.start, len: range.len(), corners: None }
+        };
         let items = match self.geometry_offsets() {
             Some(offsets) => offsets[i] as usize..offsets[i + 1] as usize,
             None => i..i + 1,
@@ -251,20 +253,23 @@ impl Shape<'_> {
 /// Vertices in a row: of a line, a ring, or several points.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'a> {
+    /// Those of the layer.
     vertices: &'a [[i32; 2]],
-    /// Which of them; None: all.
+    /// Into `corners`, if there are some, else into `vertices`.
+    start: usize,
+    len: usize,
     corners: Option<&'a [u32]>,
 }
 
 impl<'a> Path<'a> {
     /// How many.
     pub fn len(&self) -> usize {
-        self.corners.map_or(self.vertices.len(), <[u32]>::len)
+        self.len
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
     /// Vertex `i`: x and y.
@@ -272,13 +277,22 @@ impl<'a> Path<'a> {
     /// # Panics
     /// If there is no such vertex.
     pub fn get(&self, i: usize) -> [i32; 2] {
-        self.vertices[self.corners.map_or(i, |corners| corners[i] as usize)]
+        self.vertices[self.index(i)]
+    }
+
+    /// The number of vertex `i` among those of the layer: [`Geometry::vertices`], [`Geometry::z`].
+    ///
+    /// # Panics
+    /// If there is no such vertex.
+    pub fn index(&self, i: usize) -> usize {
+        assert!(i < self.len, "vertex {i} of {}", self.len);
+        self.corners.map_or(self.start + i, |corners| corners[self.start + i] as usize)
     }
 
     /// The vertices as they are stored.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = [i32; 2]> + Clone + use<'a> {
         let path = *self;
-        (0..self.len()).map(move |i| path.get(i))
+        (0..self.len).map(move |i| path.get(i))
     }
 
     /// The vertices of a ring with the first one again in the end.
@@ -302,11 +316,8 @@ impl<'a> Iterator for Paths<'a> {
     fn next(&mut self) -> Option<Path<'a>> {
         let [start, end, ..] = *self.offsets else { return None };
         self.offsets = &self.offsets[1..];
-        let range = start as usize..end as usize;
-        Some(match self.corners {
-            Some(corners) => Path { vertices: self.vertices, corners: Some(&corners[range]) },
-            None => Path { vertices: &self.vertices[range], corners: None },
-        })
+        let (start, end) = (start as usize, end as usize);
+        Some(Path { vertices: self.vertices, start, len: end - start, corners: self.corners })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

@@ -5,6 +5,8 @@ compile_error!(
     "columns of tiles are little-endian and are used as they are: the feature `mlt` is not for big-endian hosts"
 );
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod data;
 mod decoder;
 #[cfg(feature = "encode")]

@@ -39,7 +39,7 @@ pub fn values(property: &Property<'_>) -> Json {
     property.iter().map(value).collect()
 }
 
-fn m_values(column: &MValues<'_>) -> Json {
+pub fn m_values(column: &MValues<'_>) -> Json {
     (0..column.len).map(|i| column.get(i).map_or(Json::Null, |values| values.map(value).collect())).collect()
 }
 
