@@ -74,8 +74,11 @@ fn integers_of_every_length() {
             .into_iter()
             .chain([Integers::DeltaRle(words)])
     };
-    let codings: Vec<Integers> =
-        [Words::Plain, Words::VarInt, Words::FastPfor].into_iter().flat_map(of_words).chain([Integers::BitPacked]).collect();
+    let codings: Vec<Integers> = [Words::Plain, Words::VarInt, Words::FastPfor]
+        .into_iter()
+        .flat_map(of_words)
+        .chain([Integers::BitPacked])
+        .collect();
     for n in [0, 1, 2, 31, 127, 128, 129, 255, 256, 257, 300, 512, 700] {
         let signed: Vec<i32> = (0..n).map(|i| (i * i - 300) * if i % 40 == 0 { 4_001 } else { 1 }).collect();
         let long: Vec<u64> = signed.iter().map(|&value| (i64::from(value) << 7).cast_unsigned()).collect();
@@ -88,7 +91,8 @@ fn integers_of_every_length() {
                     layer.column("signed", Presence::All, Values::Int32(&signed, coding)),
                     layer.column("long", Presence::All, Values::UInt64(&long, coding)),
                 ];
-                let written = ways.map(|way| way.map_err(|error| assert!(matches!(error.kind(), ErrorKind::Unsupported(_)))).is_ok());
+                let written = ways
+                    .map(|way| way.map_err(|error| assert!(matches!(error.kind(), ErrorKind::Unsupported(_)))).is_ok());
                 let second = matches!(coding, Integers::Delta2(_) | Integers::BitPacked);
                 assert_eq!(written[0], version == Version::V2 || !second, "{version:?} {coding:?}");
                 let mut tile = Vec::new();

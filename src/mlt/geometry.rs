@@ -11,7 +11,7 @@ use super::encoding::integers::Coding;
 use super::encoding::{fault, vertices};
 use super::outline::GeometryOutline;
 use super::stream::{Logical, Role, Stream};
-use super::tile::Layer;
+use super::tile::{Kind, Layer};
 use crate::error::{Error, Part};
 use crate::kernels::Kernels;
 
@@ -392,8 +392,10 @@ impl Core {
         let mut memory = std::mem::take(&mut self.memory);
         let result = self.try_geometry(layer, topology_only, &mut memory, out);
         self.memory = memory;
-        let column = layer.columns().find(|column| column.kind() == super::tile::Kind::Geometry);
-        result.map_err(|e| e.in_layer(layer.place(column.map(|column| column.index()))))
+        result.map_err(|e| {
+            let column = layer.columns().find(|column| column.kind() == Kind::Geometry);
+            e.in_layer(layer.place(column.map(|column| column.index())))
+        })
     }
 
     fn try_geometry(

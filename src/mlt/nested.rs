@@ -406,7 +406,8 @@ impl Core {
         let mut to = all.iter_mut();
         for &id in this.store.words.get() {
             let keys = (0..distinct).filter(|key| bit(table, id as usize * distinct + key));
-            to.by_ref().zip(keys).for_each(|(to, key)| *to = u32::try_from(key).unwrap_or(u32::MAX));
+            // Keys first: they end, and must not take a place with them.
+            keys.zip(to.by_ref()).for_each(|(key, to)| *to = u32::try_from(key).unwrap_or(u32::MAX));
         }
         self.values(layer, of, &Validity::default(), distinct, &mut this.store)?;
         if this.store.coded == Coded::Own {

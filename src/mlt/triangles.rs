@@ -267,8 +267,8 @@ mod tests {
                 assert_eq!(n, tree.len());
             }
             assert_eq!(decode(&symbols, &cycles), Ok(triangles));
-            assert_eq!(decode(&symbols[..symbols.len() - 1], &cycles).is_err(), true);
-            assert_eq!(decode(&symbols, &cycles[..cycles.len() - 1]).is_err(), true);
+            assert!(decode(&symbols[..symbols.len() - 1], &cycles).is_err());
+            assert!(decode(&symbols, &cycles[..cycles.len() - 1]).is_err());
             cycles.push(0);
             let (taken, entries) = (cycles.len() - 1, cycles.len());
             assert_eq!(decode(&symbols, &cycles), Err(TreeFault::Cycles { taken, entries }));
