@@ -463,7 +463,7 @@ fn hostile_archives_end_in_errors() {
         (
             "endless",
             "CREATE VIEW tiles AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
-             SELECT i AS zoom_level, i AS tile_column, i AS tile_row, i AS tile_data FROM n WHERE i < 0",
+             SELECT i AS zoom_level, 4 AS tile_column, 5 AS tile_row, i AS tile_data FROM n WHERE abs(i) < 0",
         ),
         ("number", "CREATE VIEW tiles AS SELECT 3 AS zoom_level, 4 AS tile_column, 5 AS tile_row, 7 AS tile_data"),
         ("null", "CREATE VIEW tiles AS SELECT 3 AS zoom_level, 4 AS tile_column, 5 AS tile_row, NULL AS tile_data"),
