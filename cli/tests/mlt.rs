@@ -373,6 +373,34 @@ fn steps_are_told() {
 }
 
 #[test]
+fn nothing_steers_a_terminal() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut bytes = tile();
+    for (name, odd) in [(&b"places"[..], &b"p\x1b[31m"[..]), (b"name", b"\x1b]0;"), (b"abc", b"\x07\xc2\x9b")] {
+        let at = bytes.windows(name.len()).position(|found| found == name).unwrap();
+        bytes[at..at + name.len()].copy_from_slice(odd);
+    }
+    fs::write(&path, bytes).unwrap();
+    for (verb, options) in [
+        ("info", ""),
+        ("info", "--json"),
+        ("decode", ""),
+        ("decode", "--json"),
+        ("decode", "--format geojson"),
+        ("decode", "--column none"),
+        ("trace", ""),
+        ("trace", "--json"),
+        ("trace", "0.none"),
+        ("verify", ""),
+    ] {
+        let run = run(verb, &path, options);
+        let odd = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+        assert!(!odd(&run.stdout) && !odd(&run.stderr), "{verb} {options}: {run:?}");
+    }
+}
+
+#[test]
 fn archives_hold_tiles() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
