@@ -35,6 +35,8 @@
 
 #[cfg(all(feature = "parquet", feature = "encode"))]
 pub mod columns;
+#[cfg(all(feature = "mlt", feature = "encode"))]
+mod tiles;
 
 use std::f64::consts::FRAC_1_SQRT_2;
 use std::ops::Range;
@@ -42,6 +44,8 @@ use std::ops::Range;
 use libm::{erfc, exp, log, log1p};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
+#[cfg(all(feature = "mlt", feature = "encode"))]
+pub use tiles::map_tile;
 
 /// Sigma of the log-normal expected counts of the genes.
 const GENE_SIGMA: f64 = 2.0;

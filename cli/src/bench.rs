@@ -2,6 +2,7 @@
 
 mod chart;
 mod measure;
+mod mlt;
 mod naive;
 mod parquet;
 mod report;
@@ -21,7 +22,7 @@ use self::report::{Bounds, DecodeRow, OpRow, ProfileRow, TileFacts};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::source::{As, Input, Source};
+use crate::source::{As, Found, Input, Source};
 use crate::target::Target;
 
 /// Compare the throughput of every kernel level on this CPU, beside its bounds
@@ -32,7 +33,8 @@ use crate::target::Target;
 /// turns, so that a machine whose speed drifts slows all alike; still, only ratios of one run can be compared.
 ///
 /// With `--family parquet`, the value encodings of Parquet instead: columns in pages as writers cut them, beside memcpy
-/// of their values, and what a decode takes after a page was traced.
+/// of their values, and what a decode takes after a page was traced. With `--family mlt`, whole map tiles to columns, one
+/// that is made for it or yours, and the kernels that they are decoded with, beside memcpy of what they decode to.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -40,6 +42,8 @@ Examples:
   tilekern bench --cells 1000 --no-profiles  a quick look
   tilekern bench tile.dct                    a tile as it is
   tilekern bench --family parquet            the value encodings of Parquet; half a minute
+  tilekern bench --family mlt                map tiles; half a minute
+  tilekern bench --family mlt tile.mlt       one that is there
   tilekern bench --json > record.json
   tilekern bench -o chart.svg")]
 pub struct Args {
@@ -51,7 +55,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     values: u32,
 
-    /// A tile (.dct) as it is, or a dataset, whose cells are put into one tile; simulated counts without it
+    /// A tile (.dct) as it is, or a dataset, whose cells are put into one tile, or, of its family, a map tile; made data
+    /// without it
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
 
@@ -89,6 +94,8 @@ enum Family {
     Deltacel,
     /// Value encodings of Parquet
     Parquet,
+    /// Map tiles
+    Mlt,
 }
 
 /// Values of a cache-hot kernel measurement.
@@ -101,6 +108,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
             return Err(Stop::Usage("--family parquet takes neither a PATH nor --output".to_owned()));
         }
         let report = parquet::measure(usize::try_from(args.values).unwrap_or(usize::MAX), rounds, console)?;
+        return show(&report, || report.lines(), console);
+    }
+    if args.family == Family::Mlt {
+        if args.output.is_some() {
+            return Err(Stop::Usage("--family mlt takes no --output".to_owned()));
+        }
+        let report = map_tiles(args, rounds, console)?;
         return show(&report, || report.lines(), console);
     }
     let input = args.path.clone().map(|path| Input { path, format: args.format });
@@ -137,6 +151,22 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
         target.commit_file(&file)?;
     }
     show(&report, || report.lines(), console)
+}
+
+/// The figures of map tiles.
+fn map_tiles(args: &Args, rounds: usize, console: &mut Console) -> Result<mlt::Report, Stop> {
+    let Some(path) = &args.path else {
+        let bytes = tilekern::simulate::map_tile(args.seed);
+        return Ok(mlt::measure("simulated".to_owned(), &bytes, rounds, console)?);
+    };
+    match Found::at(path, args.format, &Limits::default())? {
+        Found::Mlt(bytes) => {
+            let name = path.display().to_string();
+            Ok(mlt::measure(name, &bytes, rounds, console).map_err(|error| Fault::of(error, path))?)
+        }
+        Found::Archive(archive) => Err(archive.unnamed().into()),
+        _ => Err(Fault::new("unsupported", path, "is no map tile: name one, or add --as mlt").into()),
+    }
 }
 
 fn show(

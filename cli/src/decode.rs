@@ -7,24 +7,25 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use tilekern::parquet;
 
-use crate::Verdict;
+use crate::archive::Place;
 use crate::console::Console;
 use crate::fault::Stop;
-use crate::options::Engine;
+use crate::options::{Engine, MapTiles};
 use crate::output::{self, Dtype, Format, Options, Written};
 use crate::parquet::decode::Request;
 use crate::selection::{Choice, Selection};
 use crate::source::{AnyInput, Found, STDIO, Source};
-use crate::target;
 use crate::text::counted;
+use crate::{Verdict, mlt, target};
 
-/// Decode counts, or the columns of a Parquet file, to a file, or to a summary of them
+/// Decode counts, or the columns of a Parquet file or a map tile, to a file, or to a summary of them
 ///
 /// Memory is bounded by about a tile, or a page of each column, however large the dataset. A file is complete or not there at all; one that is there
 /// already is replaced. What a format cannot hold is told. Columns are in the stored order, unless genes are chosen or
 /// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which. Of a Parquet file --json prints the
 /// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text. The summary's first values are
-/// those stored first, by their physical type, without nulls and the bounds of lists.
+/// those stored first, by their physical type, without nulls and the bounds of lists. Of a map tile --json prints all layers
+/// with ids, columns and geometry, of which floating-point numbers are their bits.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
@@ -40,7 +41,12 @@ Examples:
   tilekern decode counts --where 'n_umi > 500' --genes CD3E,MS4A1 --dtype u16 -o some.npy
   tilekern decode orders.parquet                  each column with its first values
   tilekern decode orders.parquet --column country --json
-  tilekern decode orders.parquet -o orders.jsonl  an object for each row; .arrow likewise")]
+  tilekern decode orders.parquet -o orders.jsonl  an object for each row; .arrow likewise
+  tilekern decode tile.mlt                        each layer's columns with their first values
+  tilekern decode tile.mlt --json                 all values; --digest for digests of them
+  tilekern decode tile.mlt --layer roads --column name --json
+  tilekern decode tile.mlt --layer roads -o roads.arrow
+  tilekern decode planet.pmtiles#14/8529/5975 --tile 14/8529/5975 --format geojson")]
 pub struct Args {
     #[command(flatten)]
     input: AnyInput,
@@ -65,9 +71,25 @@ pub struct Args {
     #[arg(long, conflicts_with = "output")]
     cost: bool,
 
-    /// Of a Parquet file only this column, or these: give it again for more
+    /// Of a Parquet file or map tile only this column, or these: give it again for more; of a map tile `id` and `geometry`
+    /// are columns, too
     #[arg(long, value_name = "C")]
     column: Vec<String>,
+
+    /// Of a map tile only the layers of this name, or these, or the one of this number from 0
+    #[arg(long, value_name = "L")]
+    layer: Vec<String>,
+
+    /// Of a map tile, which one it is: positions of GeoJSON are degrees then
+    #[arg(long, value_name = "Z/X/Y")]
+    tile: Option<Place>,
+
+    /// Of a map tile, with JSON: digests in place of ids, geometry and values
+    #[arg(long)]
+    digest: bool,
+
+    #[command(flatten)]
+    map_tiles: MapTiles,
 
     /// Of a Parquet file only the row group of this number, from 0
     #[arg(long, value_name = "N")]
@@ -91,17 +113,67 @@ impl Args {
         })
     }
 
-    /// Decodes a Parquet file. Options of counts are refused.
-    fn decode_parquet(&self, bytes: &[u8], console: &mut Console) -> Result<Verdict, Stop> {
+    /// The first option of counts that is given, but for those that choose cells and genes.
+    fn of_counts(&self) -> Option<&'static str> {
         let given = [
             ("--compress", self.compress),
             ("--dtype", self.dtype.is_some()),
             ("--cost", self.cost),
             ("--threads", self.engine.threads != 0),
         ];
+        given.into_iter().find(|(_, given)| *given).map(|(option, _)| option)
+    }
+
+    /// The first option of map tiles that is given.
+    fn of_map_tiles(&self) -> Option<&'static str> {
+        let given = [("--layer", !self.layer.is_empty()), ("--tile", self.tile.is_some()), ("--digest", self.digest)];
         let given = given.into_iter().find(|(_, given)| *given).map(|(option, _)| option);
+        given.or_else(|| self.map_tiles.given())
+    }
+
+    /// Decodes a map tile. Options of counts and of Parquet are refused.
+    fn decode_map_tile(&self, bytes: &[u8], console: &mut Console) -> Result<Verdict, Stop> {
+        let given = self.of_counts().or_else(|| self.choice.given()).or(self.row_group.map(|_| "--row-group"));
         if let Some(option) = given {
+            return Err(Stop::Usage(format!("{option} is not for map tiles: choose --layer and --column")));
+        }
+        let output = self.output.as_deref().filter(|path| *path != Path::new(STDIO));
+        let format = match (self.output.as_deref(), self.to) {
+            (_, Some(format)) => format,
+            (None, None) if console.json || self.digest => Format::Json,
+            (Some(_), None) if output.is_none() => Format::Json,
+            _ => self.format(&[Format::Json, Format::Geojson, Format::Arrow])?,
+        };
+        if self.tile.is_some() && format != Format::Geojson {
+            return Err(Stop::Usage("--tile is for GeoJSON: add --format geojson".into()));
+        }
+        if self.digest && format != Format::Json {
+            return Err(Stop::Usage("--digest is for JSON: add --json".into()));
+        }
+        if let Some(output) = output {
+            target::refuse_input(&self.input.path, output)?;
+        }
+        let options = tilekern::mlt::Options::with_kernels(self.engine.kernels()?).limits(self.engine.limits());
+        let request = mlt::decode::Request {
+            path: &self.input.path,
+            layers: &self.layer,
+            columns: &self.column,
+            place: self.tile,
+            digest: self.digest,
+            output,
+            format,
+            options: self.map_tiles.options(options),
+        };
+        mlt::decode::run(bytes, &request, console)
+    }
+
+    /// Decodes a Parquet file. Options of counts are refused.
+    fn decode_parquet(&self, bytes: &[u8], console: &mut Console) -> Result<Verdict, Stop> {
+        if let Some(option) = self.of_counts() {
             return Err(Stop::Usage(format!("{option} is for counts: leave it out for a Parquet file")));
+        }
+        if let Some(option) = self.of_map_tiles() {
+            return Err(Stop::Usage(format!("{option} is for map tiles: leave it out for a Parquet file")));
         }
         if let Some(option) = self.choice.given() {
             return Err(Stop::Usage(format!(
@@ -202,8 +274,13 @@ fn tell_cost(selection: &Selection<'_>, console: &mut Console) -> Result<(), Sto
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let found = match args.input.found(&args.engine.limits())? {
         Found::Parquet(bytes) => return args.decode_parquet(&bytes, console),
+        Found::Mlt(bytes) => return args.decode_map_tile(&bytes, console),
+        Found::Archive(archive) => return Err(archive.unnamed().into()),
         found => found,
     };
+    if let Some(option) = args.of_map_tiles() {
+        return Err(Stop::Usage(format!("{option} is for map tiles: leave it out for counts")));
+    }
     if !args.column.is_empty() || args.row_group.is_some() {
         return Err(Stop::Usage("--column and --row-group are for Parquet files: choose --cells and --genes".into()));
     }

@@ -92,9 +92,12 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The part with the page that it belongs to.
+/// The part with the page, or the layer and column, that it belongs to.
 fn part(error: &Error) -> Option<String> {
     let part = Some(error.part()).filter(|part| *part != Part::Object).map(|part| part.to_string());
+    if let Some(place) = error.layer() {
+        return Some([Some(place.to_string()), part].into_iter().flatten().collect::<Vec<_>>().join(", "));
+    }
     let Some(PagePlace { row_group, column, page }) = error.page() else { return part };
     let page = page.map(|page| format!("page {page}"));
     let place = [Some(format!("row group {row_group}, column {column}")), page, part];
@@ -119,7 +122,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         ErrorKind::BadMagic if error.part() == Part::Footer("magic") => Some("fetch it again, or write it anew"),
         ErrorKind::BadMagic => Some("check the path, or name the kind with --as"),
         // Of a section alone the options may be wrong as well.
-        ErrorKind::Encoding(_) | ErrorKind::Compression(_) if error.page().is_none() => None,
+        ErrorKind::Encoding(_) | ErrorKind::Compression(_) if error.page().is_none() && error.layer().is_none() => None,
         ErrorKind::Reserved { .. }
         | ErrorKind::Inconsistent { .. }
         | ErrorKind::OutOfRange { .. }
@@ -130,6 +133,7 @@ fn advice(error: &Error) -> Option<&'static str> {
         | ErrorKind::NotExcepted { .. }
         | ErrorKind::Syntax(_)
         | ErrorKind::Encoding(_)
+        | ErrorKind::Mlt(_)
         | ErrorKind::Compression(_)
         | ErrorKind::Missing
         | ErrorKind::WrongType => Some("damaged or made by a faulty writer: fetch it again, or write it anew"),

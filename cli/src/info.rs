@@ -6,29 +6,34 @@ use tilekern::deltacel::dataset::{Dataset, TileBuffer};
 use tilekern::deltacel::{ChunkOutline, Header, Outline, Tile};
 use tilekern::{Limits, Stream};
 
-use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::obs::ColumnRecord;
-use crate::parquet;
+use crate::options::MapTiles;
 use crate::source::{AnyInput, Found, Source};
 use crate::table::{Align, Table};
+use crate::{Verdict, mlt, parquet};
 
 /// Rows of a table that are shown to people who do not ask for all.
 const ROWS: usize = 40;
 
-/// Tell what a tile, dataset or Parquet file is: sizes, chunks, exceptions, settings; columns and their encodings
+/// Tell what a tile, dataset, Parquet file or map tile is: sizes, chunks, exceptions, settings; columns and their encodings
 ///
 /// Checks manifest, headers, bounds and tables, and of a single tile the CRC; the rest is for `verify`. Of the tiles of
 /// a dataset only the small part is read that tells how they are cut. Of a Parquet file the encodings are those that its
-/// pages have; nulls and texts are decoded to tell how large it would be if all values were PLAIN.
+/// pages have; nulls and texts are decoded to tell how large it would be if all values were PLAIN. Of a map tile each stream
+/// of each column is told with its encoding and size; of an archive of map tiles, what it holds.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   tilekern info counts                       a dataset
   tilekern info counts/tiles/tile_000000.dct one tile, chunk by chunk
   tilekern info counts --json | jq .nnz
-  tilekern info orders.parquet               columns, types, encodings, codecs, sizes")]
+  tilekern info orders.parquet               columns, types, encodings, codecs, sizes
+  tilekern info tile.mlt                     layers, columns, streams, encodings, sizes
+  tilekern info planet.pmtiles               an archive: format, zooms, bounds, tiles
+  tilekern info planet.pmtiles#14/8529/5975  a tile of it
+  curl -s URL | tilekern info - --as mlt     a map tile on standard input")]
 pub struct Args {
     #[command(flatten)]
     input: AnyInput,
@@ -36,6 +41,9 @@ pub struct Args {
     /// Show every chunk, tile or column, not only the first 40
     #[arg(long)]
     all: bool,
+
+    #[command(flatten)]
+    map_tiles: MapTiles,
 }
 
 /// What `--json` prints.
@@ -199,6 +207,11 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let limits = Limits::default();
     let source = match args.input.found(&limits)? {
         Found::Parquet(bytes) => return parquet::info::run(&bytes, &args.input.path, args.all, console),
+        Found::Mlt(bytes) => {
+            let options = args.map_tiles.options(tilekern::mlt::Options::new()?);
+            return mlt::info::run(&bytes, &args.input.path, args.all, options, console);
+        }
+        Found::Archive(archive) => return mlt::archive::info(&archive, &args.input.path, console),
         found => Source::of(found, &args.input.path, &limits)?,
     };
     let path = source.path().to_string_lossy();

@@ -1,10 +1,12 @@
 //! The command `tilekern`. One file per verb; what they share is in `console`, `fault`, `options`, `selection`, `source`,
-//! `steps`, `table`, `target` and `text`. `output` has a file for each format that is written, `parquet` one for each verb
-//! that reads Parquet. No format is read here: that is the library's work.
+//! `steps`, `table`, `target` and `text`. `output` has a file for each format that is written, `parquet` and `mlt` one for
+//! each verb that reads Parquet and map tiles, `archive` one for each kind of archive of these. No format is read here: that
+//! is the library's work.
 
 // Numbers from outside are converted with a check, never cut.
 #![cfg_attr(not(test), warn(clippy::cast_possible_truncation, clippy::cast_sign_loss))]
 
+mod archive;
 mod bench;
 mod completions;
 mod console;
@@ -13,11 +15,14 @@ mod decode;
 mod demo;
 mod fault;
 mod head;
+mod html;
 mod info;
 mod man;
+mod mlt;
 mod obs;
 mod options;
 mod output;
+mod packed;
 mod pages;
 mod parquet;
 mod payload;
@@ -43,10 +48,11 @@ use console::{Console, say};
 use fault::{Fault, Stop};
 
 /// Converts single-cell counts to tiles, looks into, verifies and decodes them, and makes realistic ones. Looks into, verifies
-/// and decodes Parquet files.
+/// and decodes Parquet files and MapLibre Tiles.
 ///
-/// A PATH is a tile (.dct), the directory of a dataset, a Parquet file, or - for a tile or Parquet on standard input. Results
-/// go to standard output, everything else to standard error. Files must not change while they are read.
+/// A PATH is a tile (.dct), the directory of a dataset, a Parquet file, a map tile (.mlt, .mlt.gz, .mlt.zst, or ARCHIVE#z/x/y
+/// of a .pmtiles or .mbtiles file), or - for a file on standard input. Results go to standard output, everything else to
+/// standard error. Files must not change while they are read.
 #[derive(Parser, Debug)]
 #[command(name = "tilekern", version, max_term_width = 100, after_long_help = AFTER_HELP)]
 struct Cli {
@@ -82,7 +88,9 @@ Examples:
   tilekern decode counts -o counts.npz      to scipy's CSR
   tilekern obs counts                       what is known of each cell, where it has that
   tilekern info orders.parquet              the columns of a Parquet file and their encodings
-  tilekern trace orders.parquet country     each step of reading a column, with its bytes";
+  tilekern trace orders.parquet country     each step of reading a column, with its bytes
+  tilekern info tile.mlt                    the layers of a map tile, their columns and encodings
+  tilekern decode planet.pmtiles#3/4/2 -o tile.geojson";
 
 #[derive(Subcommand, Debug)]
 enum Verb {

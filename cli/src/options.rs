@@ -8,7 +8,7 @@ use clap::builder::{PossibleValuesParser, RangedI64ValueParser};
 use tilekern::deltacel::dataset::obs::Cache;
 use tilekern::deltacel::{Decoder, DecoderBuilder, Profile};
 use tilekern::kernels::{Kernels, Level};
-use tilekern::{Error, Limits};
+use tilekern::{Error, Limits, mlt};
 
 use crate::fault::Fault;
 
@@ -33,6 +33,37 @@ pub struct Decoding {
     /// Memory that the results of one tile or page may take, for example 512M or 8G (default 4G)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_output: Option<u64>,
+}
+
+/// How map tiles are decoded.
+#[derive(Args, Debug, Clone, Copy)]
+pub struct MapTiles {
+    /// How the FastPFOR blocks of map tiles of version 2 are packed: as the format says, or as mlt-core wrote them up to
+    /// 0.22.1, which nothing in a tile tells
+    #[arg(long, value_name = "LAYOUT", value_enum, default_value_t = Fastpfor::Interleaved)]
+    mlt_fastpfor: Fastpfor,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Fastpfor {
+    Interleaved,
+    Sequential,
+}
+
+impl MapTiles {
+    /// The option that is given, if it is not the default.
+    pub fn given(&self) -> Option<&'static str> {
+        (self.mlt_fastpfor != Fastpfor::Interleaved).then_some("--mlt-fastpfor")
+    }
+
+    /// What decoders of map tiles are given, from what is the same for all.
+    pub fn options(&self, options: mlt::Options) -> mlt::Options {
+        let packing = match self.mlt_fastpfor {
+            Fastpfor::Interleaved => mlt::Packing::Interleaved,
+            Fastpfor::Sequential => mlt::Packing::Sequential,
+        };
+        options.packing(packing)
+    }
 }
 
 /// Where columns of tables of cells are kept.

@@ -35,7 +35,8 @@ pub enum Format {
     Mtx,
     /// A dense array of cells x genes, for numpy.load
     Npy,
-    /// An Arrow IPC file: a row for each cell with the lists of its genes and counts, and the table of cells
+    /// An Arrow IPC file: a row for each cell with the lists of its genes and counts, and the table of cells; the rows of a
+    /// Parquet file; the features of one layer of a map tile
     Arrow,
     /// The same as a Parquet file
     Parquet,
@@ -44,7 +45,11 @@ pub enum Format {
     H5ad,
     /// Of a Parquet file: an object for each row on a line of its own
     Jsonl,
-    /// Counts of cells, genes and nonzeros, sum, largest count and gene; of a Parquet file a line for each column
+    /// Of a map tile: its layers with all values, exactly
+    Json,
+    /// Of a map tile: its features, in tile coordinates, or in degrees with --tile
+    Geojson,
+    /// Counts of cells, genes and nonzeros, sum, largest count and gene; of other files a line for each column
     Summary,
 }
 
@@ -81,6 +86,8 @@ impl Format {
             (".arrow", Format::Arrow),
             (".parquet", Format::Parquet),
             (".jsonl", Format::Jsonl),
+            (".json", Format::Json),
+            (".geojson", Format::Geojson),
             #[cfg(feature = "h5ad")]
             (".h5ad", Format::H5ad),
         ];
@@ -90,7 +97,8 @@ impl Format {
     /// Whether a file of it is written front to back, and may be a pipe.
     fn streams(self) -> bool {
         match self {
-            Format::Mtx | Format::Npy | Format::Arrow | Format::Parquet | Format::Jsonl | Format::Summary => true,
+            Format::Mtx | Format::Npy | Format::Arrow | Format::Parquet | Format::Jsonl => true,
+            Format::Json | Format::Geojson | Format::Summary => true,
             Format::Npz => false,
             #[cfg(feature = "h5ad")]
             Format::H5ad => false,
@@ -148,7 +156,7 @@ pub fn to_file(
         Format::Parquet => parquet::write(&mut buffered, selection, path, &mut notes),
         #[cfg(feature = "h5ad")]
         Format::H5ad => h5ad::write(target.working_path(), selection, path, &mut notes),
-        Format::Jsonl => Err(no_jsonl()),
+        Format::Jsonl | Format::Json | Format::Geojson => Err(no_text(format)),
         Format::Summary => {
             let summary = summary::of(selection, console.json)?;
             let text = if console.json { summary.json() } else { summary.text() };
@@ -176,13 +184,14 @@ pub fn to_stdout(format: Format, selection: &Selection<'_>, console: &mut Consol
         }
         Format::Mtx if !console.json => mtx::write(console.out(), selection, stdout_failed).map(drop),
         Format::Mtx => Err(Stop::Usage("--json goes to standard output: name a file with -o".into())),
-        Format::Jsonl => Err(no_jsonl()),
+        Format::Jsonl | Format::Json | Format::Geojson => Err(no_text(format)),
         other => Err(Stop::Usage(format!("{} is no text: name a file with -o", other.name()))),
     }
 }
 
-fn no_jsonl() -> Stop {
-    Stop::Usage("jsonl is for Parquet files; of counts mtx is text".to_owned())
+fn no_text(format: Format) -> Stop {
+    let of = if format == Format::Jsonl { "Parquet files" } else { "map tiles" };
+    Stop::Usage(format!("{} is for {of}; of counts mtx is text", format.name()))
 }
 
 /// What to make of a failed write to `path`.

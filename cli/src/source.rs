@@ -10,7 +10,9 @@ use tilekern::deltacel::dataset::Dataset;
 use tilekern::deltacel::{MAGIC, Tile};
 use tilekern::{Error, ErrorKind, Limit, Limits, MappedFile, Part, Unsupported};
 
+use crate::archive::{Archive, Kind, Place};
 use crate::fault::Fault;
+use crate::packed;
 
 /// The PATH that means standard input or output.
 pub const STDIO: &str = "-";
@@ -19,6 +21,7 @@ pub const STDIO: &str = "-";
 const TILE: &str = "deltacel_tile";
 const DATASET: &str = "deltacel_dataset";
 pub const PARQUET: &str = "parquet";
+pub const MLT: &str = "mlt";
 
 /// A PATH and what it is to be read as.
 #[derive(clap::Args, Debug, Clone)]
@@ -31,10 +34,11 @@ pub struct Input {
     pub format: As,
 }
 
-/// A PATH that may also be a Parquet file.
+/// A PATH that may also be a Parquet file or a map tile.
 #[derive(clap::Args, Debug, Clone)]
 pub struct AnyInput {
-    /// A tile (.dct), the directory of a dataset, a Parquet file, or - for a tile or Parquet on standard input
+    /// A tile (.dct), the directory of a dataset, a Parquet file, a map tile (.mlt, .mlt.gz, .mlt.zst, or ARCHIVE#z/x/y of
+    /// a .pmtiles or .mbtiles file), or - for a file on standard input
     #[arg(value_name = "PATH")]
     pub path: PathBuf,
 
@@ -62,7 +66,6 @@ pub struct As {
 pub enum Format {
     Deltacel,
     Parquet,
-    #[value(hide = true)] // known, so that it can be told what it is; not read yet
     Mlt,
 }
 
@@ -70,11 +73,17 @@ impl Format {
     /// The format whose magic bytes an object starts with, else the one that has its file name extension.
     fn of(path: &Path, start: &[u8]) -> Option<Format> {
         let magic = [(&MAGIC[..], Format::Deltacel), (b"PAR1", Format::Parquet)];
-        let extension = [("dct", Format::Deltacel), ("parquet", Format::Parquet), ("mlt", Format::Mlt)];
+        let extension = [
+            (".dct", Format::Deltacel),
+            (".parquet", Format::Parquet),
+            (".mlt", Format::Mlt),
+            (".mlt.gz", Format::Mlt),
+            (".mlt.zst", Format::Mlt),
+        ];
         let known = magic.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, format)| format);
         known.or_else(|| {
-            let found = path.extension()?.to_str()?;
-            extension.into_iter().find(|(name, _)| found.eq_ignore_ascii_case(name)).map(|(_, format)| format)
+            let found = path.file_name()?.to_string_lossy().to_ascii_lowercase();
+            extension.into_iter().find(|(end, _)| found.ends_with(end)).map(|(_, format)| format)
         })
     }
 }
@@ -112,6 +121,10 @@ pub enum Found {
     Tile(Vec<u8>),
     /// Those of a Parquet file.
     Parquet(Bytes),
+    /// Those of a map tile, which were unpacked if they were packed.
+    Mlt(Vec<u8>),
+    /// An archive of map tiles, of which none is named.
+    Archive(Archive),
     /// A directory, which is that of a dataset if it is anything.
     Dataset,
 }
@@ -123,20 +136,30 @@ impl Found {
             return match stated.format {
                 None if is_input(path) => Err(to_convert(path)),
                 None | Some(Format::Deltacel) => Ok(Found::Dataset),
-                Some(other) => Err(not_yet(path, other)),
+                Some(_) => Err(Fault::new("unsupported", path, "is a folder; name a file in it")),
             };
         }
         let fault = |error| Fault::of(error, path);
+        if let Some((file, place)) = Place::of(path).filter(|(file, _)| !path.exists() && file.exists()) {
+            return tile_of(&file, place, path, stated, limits);
+        }
         let mut reader = Reader::open(path, limits).map_err(fault)?;
         // No more than this of what is of no known kind, however long it is.
         reader.read_up_to(MAGIC.len() as u64).map_err(fault)?;
-        match stated.format.or_else(|| Format::of(path, &reader.bytes)) {
+        let format = stated.format.or_else(|| Format::of(path, &reader.bytes));
+        if let (None, Some(kind)) = (format, Kind::of(path, &reader.bytes).filter(|_| reader.is_file)) {
+            return Archive::open(path, kind, limits).map(Found::Archive);
+        }
+        match format {
             // What is no tile by its first bytes is told as such without the rest of it.
             Some(Format::Deltacel) if reader.bytes != MAGIC => Ok(Found::Tile(reader.bytes)),
             Some(Format::Deltacel) => reader.read_all().map(Found::Tile).map_err(fault),
             Some(Format::Parquet) if reader.is_file => map(path).map(Found::Parquet).map_err(fault),
             Some(Format::Parquet) => reader.read_all().map(|all| Found::Parquet(Bytes::Read(all))).map_err(fault),
-            Some(other) => Err(not_yet(path, other)),
+            Some(Format::Mlt) => {
+                let bytes = reader.read_all().map_err(fault)?;
+                packed::unpacked(bytes, limits.max_output_bytes, path).map(Found::Mlt)
+            }
             None if path != Path::new(STDIO)
                 && !reader.bytes.is_empty()
                 && (is_input(path) || reader.bytes.starts_with(HDF5)) =>
@@ -156,8 +179,27 @@ impl Found {
             Found::Tile(_) => TILE,
             Found::Dataset => DATASET,
             Found::Parquet(_) => PARQUET,
+            Found::Mlt(_) => MLT,
+            Found::Archive(archive) => archive.kind.name(),
         }
     }
+}
+
+/// A tile of an archive; `path` is what it was asked for by.
+fn tile_of(file: &Path, place: Place, path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
+    let mut reader = Reader::open(file, limits).map_err(|error| Fault::of(error, file))?;
+    reader.read_up_to(MAGIC.len() as u64).map_err(|error| Fault::of(error, file))?;
+    let kind = Kind::of(file, &reader.bytes).filter(|_| reader.is_file);
+    let kind = kind.ok_or_else(|| {
+        let message = format!("is no archive of tiles: leave out #{place}");
+        Fault::new("unsupported", file, message)
+    })?;
+    let bytes = match stated.format {
+        None => Archive::open(file, kind, limits)?.tile(place, false)?,
+        Some(Format::Mlt) => Archive::open(file, kind, limits)?.tile(place, true)?,
+        Some(_) => return Err(Fault::new("unsupported", file, "is an archive of map tiles: leave out --as")),
+    };
+    packed::unpacked(bytes, limits.max_output_bytes, path).map(Found::Mlt)
 }
 
 /// The bytes of a file of any kind, or of standard input.
@@ -186,6 +228,10 @@ impl Source {
             Found::Parquet(_) => {
                 let why =
                     "is a Parquet file, which has no cells and genes: info, pages, trace, decode and verify read it";
+                Err(Fault::new("unsupported", &path, why))
+            }
+            Found::Mlt(_) | Found::Archive(_) => {
+                let why = "is of map tiles, which have no cells and genes: info, trace, decode and verify read them";
                 Err(Fault::new("unsupported", &path, why))
             }
             Found::Dataset => match Dataset::builder().limits(*limits).open(&path) {
@@ -247,14 +293,6 @@ fn is_input(path: &Path) -> bool {
 fn to_convert(path: &Path) -> Fault {
     let message =
         format!("holds counts of another kind: `tilekern convert {} OUT` first, then name OUT", path.display());
-    Fault::new("unsupported", path, message)
-}
-
-fn not_yet(path: &Path, format: Format) -> Fault {
-    let message = match format {
-        Format::Mlt => "this version of tilekern cannot read MLT; it reads DELTACEL and Parquet",
-        Format::Deltacel | Format::Parquet => "is a folder; name a file in it",
-    };
     Fault::new("unsupported", path, message)
 }
 

@@ -12,31 +12,34 @@ use tilekern::deltacel::{Decoder, verify};
 use tilekern::parquet::Options;
 use tilekern::{Directory, Error};
 
-use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::options::{CacheFolder, Engine};
-use crate::parquet;
+use crate::options::{CacheFolder, Engine, MapTiles};
 use crate::source::{As, Found};
 use crate::text::counted;
+use crate::{Verdict, mlt, parquet};
 
-/// Check every byte of tiles, datasets and Parquet files, and tell all faults
+/// Check every byte of tiles, datasets, Parquet files and map tiles, and tell all faults
 ///
 /// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes, and what a cache
 /// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
 /// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
-/// that readers do without are checked, too: `decode` takes a file in which only these are wrong. One line for each fault:
-/// path, part, byte offset, what is wrong and what to do, kind.
+/// that readers do without are checked, too: `decode` takes a file in which only these are wrong. Of a map tile each column of
+/// each layer is decoded; it has no checksums either. One line for each fault: path, part, byte offset, what is wrong and
+/// what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:
   tilekern verify counts                     a dataset
   tilekern verify counts/tiles/*.dct         some tiles
   tilekern verify orders.parquet             a Parquet file
+  tilekern verify tiles/*.mlt                map tiles
+  tilekern verify planet.pmtiles#3/4/2       a tile of an archive
   curl -s URL | tilekern verify -            a tile on standard input
   tilekern verify counts --json | jq '.paths[].faults[]'")]
 pub struct Args {
-    /// Tiles (.dct), directories of datasets and Parquet files; - is a tile or Parquet on standard input
+    /// Tiles (.dct), directories of datasets, Parquet files and map tiles (.mlt, .mlt.gz, .mlt.zst, or ARCHIVE#z/x/y of a
+    /// .pmtiles or .mbtiles file); - is a file on standard input
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
 
@@ -48,6 +51,9 @@ pub struct Args {
 
     #[command(flatten)]
     cache: CacheFolder,
+
+    #[command(flatten)]
+    map_tiles: MapTiles,
 }
 
 /// What `--json` prints.
@@ -157,6 +163,9 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
     let mut seen = None;
     let (kind, bytes, faults, warnings) = match Found::at(path, args.format, decoder.limits()) {
         Err(fault) => (None, None, vec![fault], Vec::new()),
+        Ok(Found::Archive(archive)) => {
+            (Some(archive.kind.name()), Some(archive.bytes), vec![archive.unnamed()], Vec::new())
+        }
         Ok(found) => {
             let (bytes, faults, warnings) = match &found {
                 Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder), Vec::new()),
@@ -167,6 +176,12 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
                     seen = Some(pages);
                     (bytes.len() as u64, faults, warnings)
                 }
+                Found::Mlt(bytes) => {
+                    let options = tilekern::mlt::Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
+                    let options = args.map_tiles.options(options);
+                    (bytes.len() as u64, mlt::verify::check(bytes, &options), Vec::new())
+                }
+                Found::Archive(archive) => (archive.bytes, Vec::new(), Vec::new()),
             };
             (Some(found.kind()), Some(bytes), told(faults), told(warnings))
         }

@@ -1,83 +1,22 @@
-//! The trace of a column as one page of HTML that needs nothing else: values, bytes and steps light each other.
+//! The trace of a column as a page of HTML.
 
-use std::io::{BufWriter, Write};
-use std::ops::Range;
 use std::path::Path;
 
-use indicatif::HumanCount;
 use serde::Serialize;
 use tilekern::parquet::file::{Origin, PageTrace};
 
 use super::trace::{Request, Traced, placed, title};
-use super::values::{hex, line};
+use super::values::line;
 use crate::Verdict;
-use crate::console::{Console, stdout_failed};
+use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::source::{PARQUET, STDIO};
+use crate::html::{self, ALL, Data, Page, STEPS, Step, TEXT, VALUES, Value, first, region};
+use crate::source::PARQUET;
 use crate::steps::Placed;
-use crate::target::Target;
 use crate::text::{counted, cut};
 
-/// The page around the data, which takes the place of `DATA`.
-const TEMPLATE: &str = include_str!("trace.html");
-const DATA: &str = "{{data}}";
-
-/// What is shown of one page at most: bytes, steps, values; and characters of a text.
-const BYTES: usize = 1 << 16;
-const STEPS: usize = 4000;
-const VALUES: usize = 10_000;
-const TEXT: usize = 2000;
-/// What is shown of all pages together, in bytes of the data below.
-const ALL: usize = 8 << 20;
-
-/// What the page shows.
-#[derive(Serialize)]
-struct Data<'a> {
-    title: String,
-    subtitle: String,
-    pages: &'a [Page],
-    /// Pages that are not shown for want of room.
-    left_out: usize,
-}
-
-#[derive(Serialize)]
-struct Page {
-    /// Its row group and number.
-    rg: usize,
-    page: u32,
-    title: String,
-    /// Its bytes: those of the file, then those that were unpacked.
-    bytes: Vec<Region>,
-    steps: Vec<Step>,
-    values: Vec<Value>,
-    notes: Vec<String>,
-    fault: Option<String>,
-}
-
-#[derive(Serialize)]
-struct Region {
-    title: String,
-    offset: u64,
-    len: u64,
-    hex: String,
-}
-
-#[derive(Serialize)]
-struct Step {
-    /// `header`, `levels` or `values`.
-    section: &'static str,
-    label: String,
-    detail: String,
-    /// The number of its region, and its bytes.
-    at: (usize, u64, u64),
-}
-
-#[derive(Serialize)]
-struct Value {
-    text: String,
-    /// The number of the page in this list and of its region, and bytes: of the value, then others that it needs.
-    at: Vec<(usize, usize, u64, u64)>,
-}
+/// How to see pages that are left out.
+const HOW: &str = "choose with --row-group and --page";
 
 pub fn run(traced: &Traced<'_>, request: &Request<'_>, output: &Path, console: &mut Console) -> Result<Verdict, Stop> {
     let mut pages: Vec<Page> = Vec::new();
@@ -107,27 +46,10 @@ pub fn run(traced: &Traced<'_>, request: &Request<'_>, output: &Path, console: &
         subtitle: format!("{}, {}", column.physical_type.name(), counted(traced.bytes.len() as u64, "byte")),
         pages: &pages,
         left_out,
+        how: HOW,
     };
-    let failed = |error| Stop::write(error, output);
-    // In a script element `<` could end it.
-    let json = serde_json::to_string(&data).map_err(|error| failed(error.into()))?.replace('<', "\\u003c");
-    let (before, after) = TEMPLATE.split_once(DATA).unwrap_or((TEMPLATE, ""));
-    let parts = [before, &json, after];
-    if output == Path::new(STDIO) {
-        let out = console.out();
-        parts.iter().try_for_each(|part| out.write_all(part.as_bytes())).map_err(stdout_failed)?;
-        console.flush()?;
-        let bytes = parts.iter().map(|part| part.len() as u64).sum();
-        tell(traced, Path::new("standard output"), &pages, left_out, bytes, fault.as_ref(), console)?;
-    } else {
-        let (target, file) = Target::file(output)?;
-        let mut out = BufWriter::new(&file);
-        parts.iter().try_for_each(|part| out.write_all(part.as_bytes())).map_err(failed)?;
-        out.flush().map_err(failed)?;
-        drop(out);
-        let bytes = target.commit_file(&file)?;
-        tell(traced, output, &pages, left_out, bytes, fault.as_ref(), console)?;
-    }
+    let (output, bytes) = html::write(&data, output, console)?;
+    tell(traced, &output, &pages, left_out, bytes, fault.as_ref(), console)?;
     match fault {
         Some(fault) if !console.json => Err(fault.into()),
         Some(_) => Ok(Verdict::Unsound),
@@ -151,34 +73,25 @@ struct Written<'a> {
 
 fn tell(
     traced: &Traced<'_>,
-    output: &Path,
+    output: &str,
     pages: &[Page],
     n_left_out: usize,
     bytes: u64,
     error: Option<&Fault>,
     console: &mut Console,
 ) -> Result<(), Stop> {
-    let (path, output) = (&*traced.path.to_string_lossy(), &*output.to_string_lossy());
     if console.json {
+        let path = &*traced.path.to_string_lossy();
         let (column, n_pages) = (&*traced.name, pages.len());
         return console.record(&Written { path, kind: PARQUET, column, output, n_pages, n_left_out, bytes, error });
     }
     let more = if n_left_out > 0 {
-        format!("; {} left out: choose with --row-group and --page", counted(n_left_out as u64, "page"))
+        format!("; {} left out: {HOW}", counted(n_left_out as u64, "page"))
     } else {
         String::new()
     };
     console.note(format_args!("{output}: {}, {}{more}", counted(pages.len() as u64, "page"), counted(bytes, "byte")));
     Ok(())
-}
-
-impl Page {
-    /// About what it takes in the file.
-    fn size(&self) -> usize {
-        let steps = self.steps.iter().map(|step| step.label.len() + step.detail.len() + 60);
-        let values = self.values.iter().map(|value| value.text.len() + 30 * value.at.len());
-        self.bytes.iter().map(|region| region.hex.len()).chain(steps).chain(values).sum()
-    }
 }
 
 /// A page, which is to be number `own` of the list.
@@ -238,8 +151,7 @@ fn page(traced: &Traced<'_>, group: usize, trace: &PageTrace, own: usize, dictio
         }
     }
     Page {
-        rg: group,
-        page: info.number,
+        group,
         title: title(traced, group, trace),
         bytes: regions,
         steps,
@@ -247,19 +159,4 @@ fn page(traced: &Traced<'_>, group: usize, trace: &PageTrace, own: usize, dictio
         notes,
         fault: trace.fault.as_ref().map(|fault| Fault::from(fault).to_string()),
     }
-}
-
-/// That there are only the first of some things.
-fn first(shown: usize, all: u64, thing: &str) -> String {
-    format!("the first {} of {}", HumanCount(shown as u64), counted(all, thing))
-}
-
-fn region(title: &str, span: Range<u64>, bytes: Placed<'_>, notes: &mut Vec<String>) -> Region {
-    let len = span.end.saturating_sub(span.start);
-    let shown = bytes.part(&span);
-    if shown.len() > BYTES {
-        notes.push(first(BYTES, len, "byte"));
-    }
-    let hex = hex(&shown[..shown.len().min(BYTES)]);
-    Region { title: title.to_owned(), offset: span.start, len, hex }
 }

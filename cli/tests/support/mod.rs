@@ -1,6 +1,8 @@
 //! Shared by the tests of the command.
 #![allow(dead_code)] // each test target uses its part
 
+#[cfg(feature = "archives")]
+pub mod mlt;
 pub mod parquet;
 
 use std::ffi::OsStr;

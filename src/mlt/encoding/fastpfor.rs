@@ -157,6 +157,7 @@ pub(crate) fn block_values(words: &mut Input<'_>, form: Form, count: usize) -> R
 }
 
 /// Takes bytes of the page that starts at `page`.
+#[inline]
 fn take<'a>(words: &mut Input<'a>, bytes: u64, page: Input<'a>) -> Result<&'a [u8], Error> {
     let at = words.offset();
     words.take(bytes, PAGES).map_err(|_| {
@@ -166,6 +167,7 @@ fn take<'a>(words: &mut Input<'a>, bytes: u64, page: Input<'a>) -> Result<&'a [u
     })
 }
 
+#[inline]
 fn word<'a>(words: &mut Input<'a>, page: Input<'a>) -> Result<u32, Error> {
     let four = take(words, 4, page)?;
     Ok(four.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte)))
@@ -188,6 +190,7 @@ pub(crate) struct Page<'a> {
 
 impl<'a> Page<'a> {
     /// Takes all but the exception arrays of a page of so many values.
+    #[inline]
     pub(crate) fn read(words: &mut Input<'a>, form: Form, values: usize) -> Result<Page<'a>, Error> {
         let whole = *words;
         let end = word(words, whole)?;
@@ -212,6 +215,7 @@ impl<'a> Page<'a> {
     }
 
     /// Takes the next exception array, if there is one left.
+    #[inline]
     pub(crate) fn next_array(&mut self, words: &mut Input<'a>) -> Result<Option<Array<'a>>, Error> {
         if self.arrays == 0 {
             return Ok(None);
@@ -220,12 +224,11 @@ impl<'a> Page<'a> {
         self.arrays &= self.arrays - 1;
         let start = words.offset();
         let found = word(words, self.whole)?;
-        let count = usize::try_from(found).unwrap_or(usize::MAX);
-        if count > PAGE {
+        if found as usize > PAGE {
             return Err(fault(MltFault::FastPforArray { found }, ARRAYS).at(start));
         }
-        let packed = take(words, words_len(count, width) as u64, self.whole)?;
-        Ok(Some(Array { start, width, count, packed }))
+        let packed = take(words, words_len(found as usize, width) as u64, self.whole)?;
+        Ok(Some(Array { start, width, count: found, packed }))
     }
 
     /// What the blocks are.
@@ -256,7 +259,7 @@ pub(crate) struct Array<'a> {
     /// Absolute offset of its count.
     pub start: u64,
     pub width: u32,
-    pub count: usize,
+    pub count: u32,
     pub packed: &'a [u8],
 }
 
@@ -284,6 +287,7 @@ pub(crate) struct Block<'a> {
 
 impl<'a> Blocks<'a> {
     /// The next block's entry.
+    #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Block<'a>>, Error> {
         let start = self.end - self.entries.len() as u64;
         if self.left == 0 {
@@ -348,14 +352,15 @@ fn decode<W: Word>(
     for out in blocks.chunks_mut(PAGE) {
         let mut page = Page::read(&mut words, form, out.len())?;
         // Of each width, those of its array that are left.
-        let mut left = [(0, 0); 65];
+        let mut left = [[0u32; 2]; 65];
         let mut held = 0;
         while let Some(array) = page.next_array(&mut words)? {
             let end = held + array.count;
-            let size = end as u64 * u64::from(W::BITS / 8);
+            let size = u64::from(end) * u64::from(W::BITS / 8);
             Limits::check(size, options.limits.max_scratch_bytes, Limit::ScratchBytes, ARRAYS)?;
-            form.unpack(array.packed, array.width, &mut super::room(exceptions, end)[held..], options);
-            left[array.width as usize] = (held, end);
+            let values = &mut super::room(exceptions, end as usize)[held as usize..];
+            form.unpack(array.packed, array.width, values, options);
+            left[array.width as usize] = [held, end];
             held = end;
         }
         page_values(&page, exceptions, &mut left, out, options)?;
@@ -366,7 +371,7 @@ fn decode<W: Word>(
 fn page_values<W: Word>(
     page: &Page<'_>,
     exceptions: &[W],
-    left: &mut [(usize, usize); 65],
+    left: &mut [[u32; 2]; 65],
     out: &mut [W],
     options: &Options,
 ) -> Result<(), Error> {
@@ -406,7 +411,7 @@ fn patch<W: Word>(
     block: Block<'_>,
     form: Form,
     exceptions: &[W],
-    left: &mut [(usize, usize); 65],
+    left: &mut [[u32; 2]; 65],
     values: &mut [W],
     options: &Options,
 ) -> Result<(), Error> {
@@ -419,13 +424,12 @@ fn patch<W: Word>(
         // They have no array: all are 1.
         &W::ONES[..positions.len()]
     } else {
-        let (at, end) = &mut left[more as usize];
-        if *end - *at < positions.len() {
+        let [at, end] = &mut left[more as usize];
+        let Some(these) = exceptions[*at as usize..*end as usize].get(..positions.len()) else {
             let width = more.to_le_bytes()[0];
             return Err(fault(MltFault::FastPforException { width }, BLOCKS).at(form.stored(start)));
-        }
-        let these = &exceptions[*at..*at + positions.len()];
-        *at += positions.len();
+        };
+        *at += u32::try_from(positions.len()).unwrap_or(0);
         these
     };
     W::patch(options.kernels, positions, these, width, values);

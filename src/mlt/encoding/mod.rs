@@ -161,3 +161,53 @@ fn sort_entries<T: Copy, K: Ord>(entries: &mut [T], codes: &mut [u32], mut key: 
         *code = numbers[*code as usize];
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use crate::error::Error;
+    use crate::input::Input;
+    use crate::kernels::Kernels;
+    use crate::mlt::Options;
+
+    /// Payloads start here in their object, so that offsets are seen to be absolute.
+    pub(crate) const START: u64 = 1_000_000;
+
+    pub(crate) fn at(bytes: &[u8]) -> Input<'_> {
+        Input::at(bytes, START)
+    }
+
+    /// The options of every level.
+    pub(crate) fn levels() -> impl Iterator<Item = Options> {
+        Kernels::available().map(Options::with_kernels)
+    }
+
+    /// The name of a fault, and its offset in the payload.
+    pub(crate) fn told<T: std::fmt::Debug>(result: Result<T, Error>) -> (&'static str, u64) {
+        let error = result.unwrap_err();
+        (error.kind().name(), error.offset().unwrap() - START)
+    }
+
+    /// What `decode` gives on every level: the same.
+    pub(crate) fn everywhere<T: PartialEq + std::fmt::Debug>(mut decode: impl FnMut(&Options) -> T) -> T {
+        let mut results = levels().map(|options| decode(&options));
+        let first = results.next().unwrap();
+        results.for_each(|result| assert_eq!(result, first));
+        first
+    }
+
+    /// What `decode` gives on every level: the same values, or the same error.
+    pub(crate) fn alike<T: PartialEq + std::fmt::Debug>(
+        mut decode: impl FnMut(&Options) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut results = levels().map(|options| decode(&options));
+        let first = results.next().unwrap();
+        for result in results {
+            match (&first, result) {
+                (Ok(first), Ok(other)) => assert_eq!(*first, other),
+                (Err(first), Err(other)) => assert_eq!(first.to_string(), other.to_string()),
+                (first, other) => panic!("{first:?}, {other:?}"),
+            }
+        }
+        first
+    }
+}

@@ -4,7 +4,7 @@
 
 use core::arch::x86_64::*;
 
-use bytemuck::{Pod, must_cast};
+use bytemuck::must_cast;
 
 use crate::blocks::by_windows;
 use crate::scalar::bits::ones;
@@ -60,21 +60,59 @@ pub(crate) fn unpack_u64(packed: &[u8], width: u32, out: &mut [u64]) {
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn unpack_lanes_u32(packed: &[u8], width: u32, out: &mut [u32]) {
-    let ones = _mm256_set1_epi32((ones(width) as u32).cast_signed());
-    let second = _mm256_inserti128_si256::<1>(_mm256_setzero_si256(), _mm_set1_epi32(width.cast_signed()));
-    lanes::<8, 32, _>(packed, width, out, |bit, low, high| {
-        let down = _mm256_add_epi32(second, _mm256_set1_epi32(bit.cast_signed()));
-        let down = _mm256_and_si256(down, _mm256_set1_epi32(31));
-        let high = _mm256_sllv_epi32(high, _mm256_sub_epi32(_mm256_set1_epi32(32), down));
-        _mm256_and_si256(_mm256_or_si256(_mm256_srlv_epi32(low, down), high), ones)
-    });
+    // With a width that is known, shifts and places are constants.
+    macro_rules! of_widths {
+        ($($width:literal)*) => {
+            match width {
+                $($width => lanes32::<$width>(packed, out),)*
+                _ => out.fill(0),
+            }
+        };
+    }
+    of_widths!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
+}
+
+/// Groups of 128 values over four lanes.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+fn lanes32<const WIDTH: usize>(packed: &[u8], out: &mut [u32]) {
+    let groups = packed.as_chunks::<16>().0.as_chunks::<WIDTH>().0;
+    for (vectors, out) in groups.iter().zip(out.as_chunks_mut::<128>().0) {
+        let mut pairs = out.as_chunks_mut::<8>().0.iter_mut();
+        // A loop over them would not be unrolled.
+        macro_rules! pairs {
+            ($($at:literal)*) => {
+                $(if let Some(out) = pairs.next() {
+                    *out = must_cast(rows32::<WIDTH, $at>(vectors));
+                })*
+            };
+        }
+        pairs!(0 2 4 6 8 10 12 14 16 18 20 22 24 26 28 30);
+    }
+}
+
+/// Rows `ROW` and the next of four lanes.
+#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
+#[inline]
+fn rows32<const WIDTH: usize, const ROW: usize>(vectors: &[[u8; 16]; WIDTH]) -> __m256i {
+    let bits = const { [ROW * WIDTH, (ROW + 1) * WIDTH] };
+    let words = |after: usize| {
+        let [a, b] = bits.map(|bit| must_cast(vectors[(bit / 32 + after).min(WIDTH - 1)]));
+        _mm256_set_m128i(b, a)
+    };
+    let down = const { [[(ROW * WIDTH % 32) as u32; 4], [((ROW + 1) * WIDTH % 32) as u32; 4]] };
+    let mut values = _mm256_srlv_epi32(words(0), must_cast(down));
+    if bits.iter().any(|bit| bit % 32 + WIDTH > 32) {
+        let up = _mm256_sub_epi32(_mm256_set1_epi32(32), must_cast(down));
+        values = _mm256_or_si256(values, _mm256_sllv_epi32(words(1), up));
+    }
+    _mm256_and_si256(values, _mm256_set1_epi32((ones(WIDTH as u32) as u32).cast_signed()))
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 pub(crate) fn unpack_lanes_u64(packed: &[u8], width: u32, out: &mut [u64]) {
     let ones = _mm256_set1_epi64x(ones(width).cast_signed());
     let second = _mm256_inserti128_si256::<1>(_mm256_setzero_si256(), _mm_set1_epi64x(width.into()));
-    lanes::<4, 64, _>(packed, width, out, |bit, low, high| {
+    lanes64(packed, width, out, |bit, low, high| {
         let down = _mm256_add_epi64(second, _mm256_set1_epi64x(bit.into()));
         let down = _mm256_and_si256(down, _mm256_set1_epi64x(63));
         let high = _mm256_sllv_epi64(high, _mm256_sub_epi64(_mm256_set1_epi64x(64), down));
@@ -82,16 +120,11 @@ pub(crate) fn unpack_lanes_u64(packed: &[u8], width: u32, out: &mut [u64]) {
     });
 }
 
-/// Groups of 128 values, two rows of the lanes at a time, which are `N`. `words` is given the bit where the first row
+/// Groups of 128 values over two lanes, two rows of them at a time. `words` is given the bit where the first row
 /// starts, for each row the words of the lanes where it starts, and those after.
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
 #[inline]
-fn lanes<const N: usize, const BITS: u32, T: Pod>(
-    packed: &[u8],
-    width: u32,
-    out: &mut [T],
-    words: impl Fn(u32, __m256i, __m256i) -> __m256i,
-) {
+fn lanes64(packed: &[u8], width: u32, out: &mut [u64], words: impl Fn(u32, __m256i, __m256i) -> __m256i) {
     let mut vectors = packed.as_chunks::<16>().0;
     for group in out.as_chunks_mut::<128>().0 {
         let two = |place: u32| -> [__m128i; 2] {
@@ -101,8 +134,8 @@ fn lanes<const N: usize, const BITS: u32, T: Pod>(
             }
         };
         let mut bit = 0;
-        for out in group.as_chunks_mut::<N>().0 {
-            let ([a, after_a], [b, after_b]) = (two(bit / BITS), two((bit + width) / BITS));
+        for out in group.as_chunks_mut::<4>().0 {
+            let ([a, after_a], [b, after_b]) = (two(bit / 64), two((bit + width) / 64));
             let words = words(bit, _mm256_set_m128i(b, a), _mm256_set_m128i(after_b, after_a));
             bytemuck::cast_slice_mut(out).copy_from_slice(bytemuck::bytes_of(&words));
             bit += 2 * width;

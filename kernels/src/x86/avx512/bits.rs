@@ -59,27 +59,11 @@ pub(crate) fn unpack_u64(packed: &[u8], width: u32, out: &mut [u64]) {
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
-pub(crate) fn unpack_lanes_u32(packed: &[u8], width: u32, out: &mut [u32]) {
-    let lane = _mm512_set4_epi32(3, 2, 1, 0);
-    let rows =
-        _mm512_mullo_epi32(must_cast([[0i32; 4], [1; 4], [2; 4], [3; 4]]), _mm512_set1_epi32(width.cast_signed()));
-    let ones = _mm512_set1_epi32((ones(width) as u32).cast_signed());
-    lanes::<16, 32, _>(packed, width, out, |first, low, high| {
-        let bit = _mm512_add_epi32(rows, _mm512_set1_epi32(first.cast_signed()));
-        let place = _mm512_or_si512(_mm512_slli_epi32::<2>(_mm512_srli_epi32::<5>(bit)), lane);
-        let (low, high) = (_mm512_permutexvar_epi32(place, low), _mm512_permutexvar_epi32(place, high));
-        _mm512_and_si512(_mm512_shrdv_epi32(low, high, bit), ones)
-    });
-}
-
-#[target_feature(
-    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
-)]
 pub(crate) fn unpack_lanes_u64(packed: &[u8], width: u32, out: &mut [u64]) {
     let lane = must_cast([0u64, 1, 0, 1, 0, 1, 0, 1]);
     let rows = _mm512_mul_epu32(must_cast([0u64, 0, 1, 1, 2, 2, 3, 3]), _mm512_set1_epi64(width.into()));
     let ones = _mm512_set1_epi64(ones(width).cast_signed());
-    lanes::<8, 64, _>(packed, width, out, |first, low, high| {
+    lanes64(packed, width, out, |first, low, high| {
         let bit = _mm512_add_epi64(rows, _mm512_set1_epi64(first.into()));
         let place = _mm512_or_si512(_mm512_slli_epi64::<1>(_mm512_srli_epi64::<6>(bit)), lane);
         let (low, high) = (_mm512_permutexvar_epi64(place, low), _mm512_permutexvar_epi64(place, high));
@@ -87,25 +71,20 @@ pub(crate) fn unpack_lanes_u64(packed: &[u8], width: u32, out: &mut [u64]) {
     });
 }
 
-/// Groups of 128 values, `N` at a time, which are four rows of the lanes. `words` is given the bit where the first row
+/// Groups of 128 values over two lanes, four rows of them at a time. `words` is given the bit where the first row
 /// starts in the first word of a lane, four words of every lane from that one on, and four from the one after.
 #[target_feature(
     enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
 )]
 #[inline]
-fn lanes<const N: usize, const BITS: u32, T: Pod>(
-    packed: &[u8],
-    width: u32,
-    out: &mut [T],
-    words: impl Fn(u32, __m512i, __m512i) -> __m512i,
-) {
+fn lanes64(packed: &[u8], width: u32, out: &mut [u64], words: impl Fn(u32, __m512i, __m512i) -> __m512i) {
     let mut packed = packed;
     for group in out.as_chunks_mut::<128>().0 {
         let mut bit = 0;
-        for out in group.as_chunks_mut::<N>().0 {
-            let vector = (bit / BITS * 16) as usize;
+        for out in group.as_chunks_mut::<8>().0 {
+            let vector = (bit / 64 * 16) as usize;
             let low = packed.get(vector..).unwrap_or(&[]);
-            store(out, words(bit % BITS, load(low), load(low.get(16..).unwrap_or(&[]))));
+            store(out, words(bit % 64, load(low), load(low.get(16..).unwrap_or(&[]))));
             bit += 4 * width;
         }
         packed = packed.get(16 * width as usize..).unwrap_or(&[]);

@@ -1,0 +1,226 @@
+//! Decoded layers as GeoJSON: in tile coordinates, or in degrees where it is known which tile it is.
+
+use std::f64::consts::PI;
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use tilekern::mlt::{Geometry, Path, Paths, Shape, Value};
+
+use super::Parts;
+use super::json::Slot;
+use crate::archive::Place;
+
+/// A feature of a layer.
+pub struct Feature<'a> {
+    pub parts: &'a Parts<'a>,
+    pub feature: usize,
+    /// The tile, where coordinates are to be degrees.
+    pub place: Option<Place>,
+}
+
+impl Serialize for Feature<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("type", "Feature")?;
+        let ids = self.parts.ids.as_ref().and_then(Option::as_ref);
+        if let Some(ids) = ids.filter(|ids| ids.is_valid(self.feature)) {
+            map.serialize_entry("id", &Plain(ids.get(self.feature)))?;
+        }
+        map.serialize_entry("properties", &Properties(self))?;
+        if let Some(geometry) = self.parts.geometry {
+            map.serialize_entry("geometry", &Located { geometry, feature: self })?;
+        }
+        map.end()
+    }
+}
+
+/// A value as JSON has it; words for numbers that it has not.
+struct Plain<'a>(Value<'a>);
+
+impl Serialize for Plain<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let word = |value: f64| match value {
+            value if value.is_nan() => "NaN",
+            value if value > 0.0 => "Infinity",
+            _ => "-Infinity",
+        };
+        match self.0 {
+            Value::Bool(value) => to.serialize_bool(value),
+            Value::Int(value) => to.serialize_i64(value),
+            Value::UInt(value) => to.serialize_u64(value),
+            Value::Float(value) if value.is_finite() => to.serialize_f32(value),
+            Value::Float(value) => to.serialize_str(word(value.into())),
+            Value::Double(value) if value.is_finite() => to.serialize_f64(value),
+            Value::Double(value) => to.serialize_str(word(value)),
+            Value::String(value) => to.serialize_str(value),
+            _ => to.serialize_unit(),
+        }
+    }
+}
+
+/// The properties of a feature, of which those that it has not are left out. Values of vertices are lists.
+struct Properties<'a>(&'a Feature<'a>);
+
+impl Serialize for Properties<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Feature { parts, feature, .. } = *self.0;
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("_layer", parts.layer.name())?;
+        map.serialize_entry("_extent", &parts.layer.extent())?;
+        for column in parts.columns.iter().filter(|column| column.is_valid(feature)) {
+            map.serialize_entry(column.name, &Plain(column.get(feature)))?;
+        }
+        for column in parts.nested.iter().filter(|column| column.root.is_valid(feature)) {
+            map.serialize_entry(column.name, &Slot { node: column.root, slot: feature, value: Plain })?;
+        }
+        for column in &parts.m_values {
+            if let Some(values) = column.get(feature) {
+                map.serialize_entry(column.name, &values.map(Plain).collect::<Vec<_>>())?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// A position as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Position {
+    Tile([i32; 2]),
+    High(i32, i32, f64),
+    Degrees([f64; 2]),
+    DegreesHigh([f64; 3]),
+}
+
+/// Which side a ring has its polygon on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ring {
+    Outline,
+    Hole,
+}
+
+struct Located<'a> {
+    geometry: &'a Geometry,
+    feature: &'a Feature<'a>,
+}
+
+impl Serialize for Located<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let shape = self.geometry.shape(self.feature.feature);
+        let mut map = to.serialize_map(Some(2))?;
+        map.serialize_entry("type", shape.geometry_type().name())?;
+        // Vertices stand in the order of the shape's parts.
+        let mut walk =
+            Walk { located: self, at: self.geometry.vertex_range(self.feature.feature).map(|range| range.start) };
+        match shape {
+            Shape::Point(vertex) => map.serialize_entry("coordinates", &walk.position(vertex))?,
+            Shape::LineString(path) | Shape::MultiPoint(path) => {
+                map.serialize_entry("coordinates", &walk.path(path))?
+            }
+            Shape::MultiLineString(paths) => {
+                map.serialize_entry("coordinates", &paths.map(|path| walk.path(path)).collect::<Vec<_>>())?;
+            }
+            Shape::Polygon(rings) => map.serialize_entry("coordinates", &walk.rings(rings))?,
+            Shape::MultiPolygon(polygons) => {
+                map.serialize_entry("coordinates", &polygons.map(|rings| walk.rings(rings)).collect::<Vec<_>>())?;
+            }
+        }
+        map.end()
+    }
+}
+
+struct Walk<'a> {
+    located: &'a Located<'a>,
+    /// The next vertex, where it is known.
+    at: Option<usize>,
+}
+
+impl Walk<'_> {
+    fn position(&mut self, vertex: [i32; 2]) -> Position {
+        let Located { geometry, feature } = *self.located;
+        let height = self
+            .at
+            .zip(geometry.z())
+            .map(|(at, (step, z))| -10_000.0 + f64::from(z[at]) * 10f64.powi(i32::from(step) - 3));
+        self.at = self.at.map(|at| at + 1);
+        match (feature.place, height) {
+            (None, None) => Position::Tile(vertex),
+            (None, Some(height)) => Position::High(vertex[0], vertex[1], height),
+            (Some(place), height) => {
+                let [longitude, latitude] = degrees(place, feature.parts.layer.extent(), vertex);
+                match height {
+                    None => Position::Degrees([longitude, latitude]),
+                    Some(height) => Position::DegreesHigh([longitude, latitude, height]),
+                }
+            }
+        }
+    }
+
+    fn path(&mut self, path: Path<'_>) -> Vec<Position> {
+        path.iter().map(|vertex| self.position(vertex)).collect()
+    }
+
+    /// Closed rings; in degrees outlines are counter-clockwise and holes clockwise, as the RFC has them.
+    fn rings(&mut self, rings: Paths<'_>) -> Vec<Vec<Position>> {
+        let turn = self.located.feature.place.is_some();
+        let ring = |(i, path): (usize, Path<'_>)| {
+            let mut ring = self.path(path);
+            let kind = if i == 0 { Ring::Outline } else { Ring::Hole };
+            if turn && !is_wound(path, kind) {
+                ring.reverse();
+            }
+            ring.extend(ring.first().copied());
+            ring
+        };
+        rings.enumerate().map(ring).collect()
+    }
+}
+
+/// Whether a ring, in coordinates whose y grows to the south, runs around its polygon as the RFC has it; one of no area does.
+fn is_wound(ring: Path<'_>, kind: Ring) -> bool {
+    let area: i128 = ring
+        .iter()
+        .zip(ring.closed().skip(1))
+        .map(|([x, y], [next_x, next_y])| i128::from(x) * i128::from(next_y) - i128::from(next_x) * i128::from(y))
+        .sum();
+    match kind {
+        Ring::Outline => area <= 0,
+        Ring::Hole => area >= 0,
+    }
+}
+
+/// Longitude and latitude of a position in a tile of the Mercator projection of the web.
+fn degrees(place: Place, extent: u32, [x, y]: [i32; 2]) -> [f64; 2] {
+    let tiles = 2f64.powi(place.z.into());
+    let share = |tile: u32, at: i32| (f64::from(tile) + f64::from(at) / f64::from(extent)) / tiles;
+    let longitude = share(place.x, x) * 360.0 - 180.0;
+    let latitude = (PI * (1.0 - 2.0 * share(place.y, y))).sinh().atan().to_degrees();
+    [longitude, latitude]
+}
+
+/// All features of a layer, into a list.
+pub fn features<S: SerializeSeq>(parts: &Parts<'_>, place: Option<Place>, list: &mut S) -> Result<(), S::Error> {
+    (0..parts.layer.features()).try_for_each(|feature| list.serialize_element(&Feature { parts, feature, place }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn degrees_are_those_of_the_web() {
+        let near = |found: [f64; 2], expected: [f64; 2]| {
+            found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-9)
+        };
+        let world = Place { z: 0, x: 0, y: 0 };
+        let edge = 85.051_128_779_806_6;
+        assert!(near(degrees(world, 4096, [0, 0]), [-180.0, edge]));
+        assert!(near(degrees(world, 4096, [2048, 2048]), [0.0, 0.0]));
+        assert!(near(degrees(world, 4096, [4096, 4096]), [180.0, -edge]));
+        // The corner that four tiles share.
+        let place = |x, y| Place { z: 3, x, y };
+        let corner = degrees(place(4, 2), 512, [0, 512]);
+        assert!(near(corner, degrees(place(3, 3), 4096, [4096, 0])));
+        assert!(near(corner, [0.0, 40.979_898_069_620_13]));
+    }
+}

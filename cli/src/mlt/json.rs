@@ -1,0 +1,305 @@
+//! Decoded layers as JSON: all values exactly, floating-point numbers as their bits; or digests of them.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use tilekern::mlt::{Geometry, MValues, Nested, NestedKind, NestedNode, Paths, Property, Shape, Value, Values};
+
+use super::Parts;
+
+/// A layer as JSON.
+pub struct LayerJson<'a> {
+    pub parts: &'a Parts<'a>,
+    /// Digests in place of long lists.
+    pub digest: bool,
+}
+
+impl Serialize for LayerJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Parts { layer, ids, geometry, columns, m_values, nested } = self.parts;
+        let list = |list| Listed { list, digest: self.digest };
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("name", layer.name())?;
+        map.serialize_entry("version", &layer.version())?;
+        map.serialize_entry("extent", &layer.extent())?;
+        map.serialize_entry("feature_count", &layer.features())?;
+        if let Some(ids) = ids {
+            map.serialize_entry("ids", &ids.as_ref().map(|ids| list(List::Column(ids))))?;
+        }
+        let columns: Vec<ColumnJson<'_>> = columns
+            .iter()
+            .map(|column| ColumnJson {
+                name: column.name,
+                kind: type_name(&column.values),
+                nulls: self.digest.then_some(column.nulls),
+                values: list(List::Column(column)),
+            })
+            .collect();
+        // The order of the two forms.
+        let geometry_entry = geometry.map(|geometry| list(List::Shapes(geometry)));
+        if self.digest {
+            geometry_entry.as_ref().map_or(Ok(()), |entry| map.serialize_entry("geometry", entry))?;
+            map.serialize_entry("columns", &columns)?;
+        } else {
+            map.serialize_entry("columns", &columns)?;
+            geometry_entry.as_ref().map_or(Ok(()), |entry| map.serialize_entry("geometry", entry))?;
+        }
+        if let Some((offsets, indices)) = geometry.and_then(Geometry::triangles).filter(|_| !self.digest) {
+            map.serialize_entry("triangles", &Triangles { offsets, indices })?;
+        }
+        if let Some((geometry, (step, z))) = geometry.and_then(|geometry| Some((geometry, geometry.z()?))) {
+            let step_exponent = i16::from(step) - 3;
+            map.serialize_entry("z", &Z { step_exponent, values: list(List::Z(geometry, z)) })?;
+        }
+        if !m_values.is_empty() {
+            let json = |column| MValueJson::of(column, list(List::MValues(column)));
+            map.serialize_entry("m_values", &m_values.iter().map(json).collect::<Vec<_>>())?;
+        }
+        if !nested.is_empty() {
+            let json = |column| NestedJson::of(column, list(List::Nested(column)));
+            map.serialize_entry("nested", &nested.iter().map(json).collect::<Vec<_>>())?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct ColumnJson<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nulls: Option<usize>,
+    values: Listed<'a>,
+}
+
+#[derive(Serialize)]
+struct Triangles<'a> {
+    offsets: &'a [u32],
+    indices: &'a [u32],
+}
+
+#[derive(Serialize)]
+struct Z<'a> {
+    step_exponent: i16,
+    values: Listed<'a>,
+}
+
+#[derive(Serialize)]
+struct MValueJson<'a> {
+    name: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    values: Listed<'a>,
+}
+
+impl<'a> MValueJson<'a> {
+    fn of(column: &MValues<'a>, values: Listed<'a>) -> MValueJson<'a> {
+        MValueJson { name: column.name, kind: type_name(&column.values), values }
+    }
+}
+
+#[derive(Serialize)]
+struct NestedJson<'a> {
+    name: &'a str,
+    shape: ShapeOf<'a>,
+    values: Listed<'a>,
+}
+
+impl<'a> NestedJson<'a> {
+    fn of(column: &Nested<'a>, values: Listed<'a>) -> NestedJson<'a> {
+        NestedJson { name: column.name, shape: shape_of(&column.root), values }
+    }
+}
+
+/// The type of values in a word.
+pub fn type_name(values: &Values<'_>) -> &'static str {
+    match values {
+        Values::Bool(_) => "bool",
+        Values::Int8(_) => "i8",
+        Values::UInt8(_) => "u8",
+        Values::Int32(_) => "i32",
+        Values::UInt32(_) => "u32",
+        Values::Int64(_) => "i64",
+        Values::UInt64(_) => "u64",
+        Values::Float(_) => "f32",
+        Values::Double(_) => "f64",
+        _ => "str",
+    }
+}
+
+/// What a nested column's values are like.
+#[derive(Clone, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum ShapeOf<'a> {
+    List(Box<ShapeOf<'a>>),
+    Map(BTreeMap<&'a str, ShapeOf<'a>>),
+    #[serde(untagged)]
+    Value(&'static str),
+}
+
+fn shape_of<'a>(node: &NestedNode<'a>) -> ShapeOf<'a> {
+    match node.kind() {
+        NestedKind::Struct(fields) => ShapeOf::Map(fields.map(|field| (field.name(), shape_of(&field))).collect()),
+        NestedKind::List { element, .. } => ShapeOf::List(Box::new(shape_of(&element))),
+        NestedKind::Map { offsets, keys, value } => {
+            let shape = shape_of(&value);
+            let entries = offsets.last().map_or(0, |&end| end as usize);
+            ShapeOf::Map((0..entries).map(|entry| (keys.get(entry), shape.clone())).collect())
+        }
+        NestedKind::Values(values) => ShapeOf::Value(type_name(&values)),
+        _ => ShapeOf::Value(""),
+    }
+}
+
+/// A list that may be long.
+enum List<'a> {
+    Column(&'a Property<'a>),
+    Shapes(&'a Geometry),
+    Z(&'a Geometry, &'a [i32]),
+    MValues(&'a MValues<'a>),
+    Nested(&'a Nested<'a>),
+}
+
+/// The list itself, or the digest of its JSON.
+struct Listed<'a> {
+    list: List<'a>,
+    digest: bool,
+}
+
+impl Serialize for Listed<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if !self.digest {
+            return self.list.serialize(to);
+        }
+        let mut digest = Fnv::default();
+        serde_json::to_writer(&mut digest, &self.list).map_err(serde::ser::Error::custom)?;
+        to.collect_str(&format_args!("{:016x}", digest.0))
+    }
+}
+
+impl Serialize for List<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match *self {
+            List::Column(column) => to.collect_seq(column.iter().map(Exact)),
+            List::Shapes(geometry) => {
+                to.collect_seq(geometry.shapes().map(|shape| (shape.geometry_type().name(), Coordinates(shape))))
+            }
+            List::Z(geometry, z) => to.collect_seq((0..geometry.len()).map(|feature| {
+                // Triangles without outlines share their vertices.
+                &z[geometry.vertex_range(feature).unwrap_or(0..0)]
+            })),
+            List::MValues(column) => to.collect_seq(
+                (0..column.len).map(|i| column.get(i).map(|values| values.map(Exact).collect::<Vec<_>>())),
+            ),
+            List::Nested(column) => {
+                to.collect_seq((0..column.root.len()).map(|slot| Slot { node: column.root, slot, value: Exact }))
+            }
+        }
+    }
+}
+
+/// A value whose floating-point numbers are their bits.
+pub struct Exact<'a>(pub Value<'a>);
+
+impl Serialize for Exact<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Bool(value) => to.serialize_bool(value),
+            Value::Int(value) => to.serialize_i64(value),
+            Value::UInt(value) => to.serialize_u64(value),
+            Value::Float(value) => to.collect_str(&format_args!("0x{:08x}", value.to_bits())),
+            Value::Double(value) => to.collect_str(&format_args!("0x{:016x}", value.to_bits())),
+            Value::String(value) => to.serialize_str(value),
+            _ => to.serialize_unit(),
+        }
+    }
+}
+
+/// The coordinates of a geometry, with closed rings.
+struct Coordinates<'a>(Shape<'a>);
+
+impl Serialize for Coordinates<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Shape::Point(vertex) => vertex.serialize(to),
+            Shape::LineString(path) | Shape::MultiPoint(path) => to.collect_seq(path.iter()),
+            Shape::MultiLineString(paths) => to.collect_seq(paths.clone().map(|path| path.iter().collect::<Vec<_>>())),
+            Shape::Polygon(rings) => Rings(rings.clone()).serialize(to),
+            Shape::MultiPolygon(polygons) => to.collect_seq(polygons.clone().map(Rings)),
+        }
+    }
+}
+
+struct Rings<'a>(Paths<'a>);
+
+impl Serialize for Rings<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.clone().map(|ring| ring.closed().collect::<Vec<_>>()))
+    }
+}
+
+/// A slot of a nested column, whose values are written in some way.
+pub struct Slot<'a, F> {
+    pub node: NestedNode<'a>,
+    pub slot: usize,
+    pub value: F,
+}
+
+impl<'a, F: Fn(Value<'a>) -> V + Copy, V: Serialize> Serialize for Slot<'a, F> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let &Slot { node, slot, value } = self;
+        if !node.is_valid(slot) {
+            return to.serialize_unit();
+        }
+        let below = |node, slot| Slot { node, slot, value };
+        match node.kind() {
+            NestedKind::Values(values) => value(values.get(slot)).serialize(to),
+            NestedKind::Struct(fields) => {
+                let there: BTreeMap<&str, _> = fields
+                    .filter(|field| field.is_valid(slot))
+                    .map(|field| (field.name(), below(field, slot)))
+                    .collect();
+                there.serialize(to)
+            }
+            NestedKind::List { offsets, element } => {
+                let elements = offsets[slot] as usize..offsets[slot + 1] as usize;
+                let mut list = to.serialize_seq(Some(elements.len()))?;
+                elements.into_iter().try_for_each(|at| list.serialize_element(&below(element, at)))?;
+                list.end()
+            }
+            NestedKind::Map { offsets, keys, value: of } => {
+                let entries = offsets[slot] as usize..offsets[slot + 1] as usize;
+                let there: BTreeMap<Cow<'_, str>, _> =
+                    entries.filter(|&at| of.is_valid(at)).map(|at| (keys.get(at).into(), below(of, at))).collect();
+                there.serialize(to)
+            }
+            _ => to.serialize_unit(),
+        }
+    }
+}
+
+/// FNV-1a of 64 bits.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Write for Fnv {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! What verbs do with map tiles: a file for each verb. The library reads the format.
+
+pub mod archive;
+pub mod decode;
+pub mod geojson;
+pub mod info;
+pub mod json;
+pub mod trace;
+pub mod verify;
+
+use std::path::Path;
+
+use tilekern::Error;
+use tilekern::mlt::{
+    Column, Decoder, Geometry, Kind, Layer, LayerData, MValueData, MValues, Nested, NestedData, Options, Property,
+    PropertyData, Tile,
+};
+
+use crate::fault::Fault;
+
+/// Names that a message lists.
+const LISTED: usize = 20;
+
+/// What ids and geometry are called, which have no names.
+pub const IDS: &str = "id";
+pub const GEOMETRY: &str = "geometry";
+
+/// Opens a tile whose bytes are there.
+pub fn open<'a>(bytes: &'a [u8], options: &Options, path: &Path) -> Result<Tile<'a>, Fault> {
+    Tile::open(bytes, options).map_err(|error| Fault::of(error, path))
+}
+
+/// The layers that a word names: all of a name, else one by its number from 0.
+pub fn layers<'t>(tile: &'t Tile<'_>, word: &str, path: &Path) -> Result<Vec<Layer<'t>>, Fault> {
+    let named: Vec<Layer<'t>> = tile.layers().filter(|layer| layer.name() == word).collect();
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    if let Some(layer) = word.parse().ok().and_then(|number| tile.layer(number)) {
+        return Ok(vec![layer]);
+    }
+    let message = format!("has no layer {word:?}{}", choose(tile.layers().map(|layer| layer.name().to_owned())));
+    Err(Fault { part: Some("layers".to_owned()), ..Fault::new("missing", path, message) })
+}
+
+/// A part of a layer that has a name of its own, or takes one.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'t> {
+    Ids,
+    Geometry,
+    Column(Column<'t>),
+}
+
+/// The columns of a layer that have a name; else its ids or geometry, if it is theirs.
+pub fn items<'t>(layer: Layer<'t>, word: &str) -> Vec<Item<'t>> {
+    let columns = layer.columns().filter(|column| !matches!(column.kind(), Kind::Id | Kind::Geometry));
+    let named: Vec<Item<'t>> = columns.filter(|column| column.name() == word).map(Item::Column).collect();
+    match word {
+        _ if !named.is_empty() => named,
+        IDS if layer.ids().is_some() => vec![Item::Ids],
+        GEOMETRY => vec![Item::Geometry],
+        _ => Vec::new(),
+    }
+}
+
+/// The names by which the columns of a layer are called.
+pub fn names(layer: Layer<'_>) -> impl Iterator<Item = String> {
+    let ids = layer.ids().map(|_| IDS.to_owned());
+    let columns = layer.columns().filter(|column| !matches!(column.kind(), Kind::Id | Kind::Geometry));
+    ids.into_iter().chain([GEOMETRY.to_owned()]).chain(columns.map(|column| column.name().into_owned()))
+}
+
+/// What there is to choose from, the first of it.
+pub fn choose(names: impl Iterator<Item = String>) -> String {
+    let mut names: Vec<String> = names.collect();
+    if names.is_empty() {
+        return ": there is none".to_owned();
+    }
+    if names.len() > LISTED {
+        let more = format!("… {} more", names.len() - LISTED);
+        names.truncate(LISTED);
+        names.push(more);
+    }
+    format!(": name one of {}", names.join(", "))
+}
+
+/// Decoded parts of a layer; ids and geometry are none where they were not asked for.
+pub struct Parts<'a> {
+    pub layer: Layer<'a>,
+    /// None in it: the layer has no ids.
+    pub ids: Option<Option<Property<'a>>>,
+    pub geometry: Option<&'a Geometry>,
+    pub columns: Vec<Property<'a>>,
+    pub m_values: Vec<MValues<'a>>,
+    pub nested: Vec<Nested<'a>>,
+}
+
+/// Decodes layers one after the other, into the same memory.
+pub struct Reader {
+    decoder: Decoder,
+    whole: LayerData,
+    ids: PropertyData,
+    geometry: Geometry,
+    columns: Vec<PropertyData>,
+    m_values: Vec<MValueData>,
+    nested: Vec<NestedData>,
+}
+
+impl Reader {
+    pub fn new(options: Options) -> Reader {
+        Reader {
+            decoder: Decoder::with_options(options),
+            whole: LayerData::new(),
+            ids: PropertyData::new(),
+            geometry: Geometry::new(),
+            columns: Vec::new(),
+            m_values: Vec::new(),
+            nested: Vec::new(),
+        }
+    }
+
+    /// A layer with all that it has.
+    pub fn layer<'a>(&'a mut self, layer: Layer<'a>) -> Result<Parts<'a>, Error> {
+        self.decoder.layer(layer, &mut self.whole)?;
+        let whole = &self.whole;
+        Ok(Parts {
+            layer,
+            ids: Some(whole.ids()),
+            geometry: Some(whole.geometry()),
+            columns: whole.properties().collect(),
+            m_values: whole.m_values().collect(),
+            nested: whole.nested().collect(),
+        })
+    }
+
+    /// Some parts of a layer, without a look at the others.
+    pub fn some<'a>(&'a mut self, layer: Layer<'a>, items: &[Item<'_>]) -> Result<Parts<'a>, Error> {
+        let (mut ids, mut geometry, mut columns, mut m_values, mut nested) = (None, false, 0, 0, 0);
+        for item in items {
+            match item {
+                Item::Ids => ids = Some(self.decoder.ids(layer, &mut self.ids)?),
+                Item::Geometry => {
+                    self.decoder.geometry(layer, &mut self.geometry)?;
+                    geometry = true;
+                }
+                Item::Column(column) => match column.kind() {
+                    Kind::MValue => {
+                        let out = next(&mut self.m_values, &mut m_values);
+                        self.decoder.m_value(layer, position(layer.m_values(), column), out)?;
+                    }
+                    Kind::Nested => {
+                        let out = next(&mut self.nested, &mut nested);
+                        self.decoder.nested(layer, position(layer.nested(), column), out)?;
+                    }
+                    Kind::Property | Kind::Child => {
+                        let out = next(&mut self.columns, &mut columns);
+                        self.decoder.property(layer, position(layer.properties(), column), out)?;
+                    }
+                    // It has no values.
+                    _ => {}
+                },
+            }
+        }
+        Ok(Parts {
+            layer,
+            ids: ids.map(|there| there.then(|| self.ids.get())),
+            geometry: geometry.then_some(&self.geometry),
+            columns: self.columns[..columns].iter().map(PropertyData::get).collect(),
+            m_values: self.m_values[..m_values].iter().map(MValueData::get).collect(),
+            nested: self.nested[..nested].iter().map(NestedData::get).collect(),
+        })
+    }
+}
+
+/// The number of a column among some.
+fn position<'t>(mut columns: impl Iterator<Item = Column<'t>>, of: &Column<'_>) -> usize {
+    columns.position(|column| column.index() == of.index()).unwrap_or(usize::MAX)
+}
+
+/// One more of a list of which the first `n` are in use.
+fn next<'l, T: Default>(list: &'l mut Vec<T>, n: &mut usize) -> &'l mut T {
+    if list.len() == *n {
+        list.push(T::default());
+    }
+    *n += 1;
+    &mut list[*n - 1]
+}

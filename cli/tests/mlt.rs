@@ -1,0 +1,486 @@
+//! The command on map tiles, and on archives of them.
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use pmtiles::{Compression, TileType};
+use serde_json::{Value, json};
+use support::mlt::{mbtiles, odd, pmtiles, tile};
+use support::{Run, names, tilekern, tilekern_with};
+use tempfile::{TempDir, tempdir};
+
+fn run(verb: &str, path: &Path, options: &str) -> Run {
+    let path = path.to_str().expect("text");
+    tilekern([verb, path].into_iter().chain(options.split_whitespace()))
+}
+
+/// What a verb prints as JSON, if it ends with 0.
+fn sound(verb: &str, path: &Path, options: &str) -> Value {
+    let run = run(verb, path, &format!("--json {options}"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{verb} {options}: {run:?}");
+    run.json()
+}
+
+/// The kind of the fault with which it ends.
+fn fault(verb: &str, path: &Path, options: &str) -> String {
+    let run = run(verb, path, &format!("--json {options}"));
+    assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "{verb} {options}: {run:?}");
+    let found = run.json();
+    assert!(found["error"]["message"].as_str().is_some_and(|message| message.len() > 9), "{found}");
+    found["error"]["kind"].as_str().expect("a kind").to_owned()
+}
+
+/// A folder with the tile as `tile.mlt`.
+fn folder() -> TempDir {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("tile.mlt"), tile()).unwrap();
+    folder
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    writer.write_all(bytes).unwrap();
+    writer.finish().unwrap()
+}
+
+fn zstd(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(zstd_safe::compress_bound(bytes.len()));
+    zstd_safe::compress(&mut out, bytes, 19).unwrap();
+    out
+}
+
+fn values() -> Value {
+    json!({"layers": [
+        {
+            "name": "places", "version": 1, "extent": 4096, "feature_count": 2, "ids": [7, 9],
+            "columns": [
+                {"name": "name", "type": "str", "values": ["a", "bc"]},
+                {"name": "rank", "type": "i32", "values": [null, -3]},
+            ],
+            "geometry": [["Point", [10, 20]], ["Point", [2048, 2048]]],
+        },
+        {
+            "name": "areas", "version": 1, "extent": 4096, "feature_count": 1, "ids": null, "columns": [],
+            "geometry": [["Polygon", [
+                [[0, 0], [4096, 0], [4096, 4096], [0, 4096], [0, 0]],
+                [[1024, 1024], [1024, 2048], [2048, 2048], [2048, 1024], [1024, 1024]],
+            ]]],
+        },
+    ]})
+}
+
+#[test]
+fn all_values_are_decoded() {
+    let folder = folder();
+    let path = folder.path().join("tile.mlt");
+    assert_eq!(sound("decode", &path, ""), values());
+    for level in ["scalar", "--kernel scalar"] {
+        let options = level.trim_start_matches("scalar");
+        assert_eq!(sound("decode", &path, options), values());
+    }
+    assert_eq!(run("decode", &path, "--to json").json(), values());
+    assert_eq!(run("decode", &path, "-o -").json(), values());
+    let places = &values()["layers"][0];
+    assert_eq!(sound("decode", &path, "--layer places")["layers"], json!([places]));
+    assert_eq!(sound("decode", &path, "--layer 0")["layers"], json!([places]));
+    let some = sound("decode", &path, "--column rank --column id");
+    let ranks = json!({
+        "name": "places", "version": 1, "extent": 4096, "feature_count": 2, "ids": [7, 9],
+        "columns": [places["columns"][1]],
+    });
+    assert_eq!(some["layers"], json!([ranks]));
+    let some = sound("decode", &path, "--layer areas --column geometry");
+    assert_eq!(some["layers"][0]["geometry"], values()["layers"][1]["geometry"]);
+    assert!(some["layers"][0].get("ids").is_none());
+    let text = run("decode", &path, "");
+    for words in ["layer places: version 1, extent 4,096, 2 features", "a, bc", "-3", "2 Point", "7, 9", "1 Polygon"] {
+        assert!(text.stdout.contains(words), "{words}: {text:?}");
+    }
+    // FNV-1a of the compact lists.
+    let digest = sound("decode", &path, "--digest");
+    let fnv = |text: &str| {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))
+    };
+    assert_eq!(digest["layers"][0]["ids"], fnv("[7,9]"));
+    assert_eq!(digest["layers"][0]["geometry"], fnv(r#"[["Point",[10,20]],["Point",[2048,2048]]]"#));
+    let rank = json!({"name": "rank", "type": "i32", "nulls": 1, "values": fnv("[null,-3]")});
+    assert_eq!(digest["layers"][0]["columns"][1], rank);
+    assert_eq!(digest["layers"][1]["ids"], Value::Null);
+}
+
+#[test]
+fn what_is_rare_is_decoded() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("odd.mlt");
+    fs::write(&path, odd()).unwrap();
+    let expected = json!({"layers": [
+        {"unknown_tag": true},
+        {
+            "name": "triangles", "version": 1, "extent": 4096, "feature_count": 1, "ids": null, "columns": [],
+            "geometry": [["Polygon", [[[0, 0], [1, 0], [1, 1], [0, 0]]]]],
+            "triangles": {"offsets": [0, 1], "indices": [0, 1, 2]},
+        },
+        {
+            "name": "paths", "version": 2, "extent": 4096, "feature_count": 2, "ids": null,
+            "columns": [{"name": "ref", "type": "u32", "values": [null, 5]}],
+            "geometry": [["LineString", [[1, 2], [2, 3]]], ["LineString", [[3, 4], [4, 5]]]],
+            "z": {"step_exponent": 0, "values": [[3, 4], [5, 6]]},
+            "m_values": [{"name": "dist", "type": "i32", "values": [[0, 1], [0, 1]]}],
+            "nested": [{
+                "name": "meta", "shape": {"map": {"n": "i32", "tags": {"list": "u8"}}},
+                "values": [{"n": 1, "tags": []}, {"n": 2, "tags": [7]}],
+            }],
+        },
+    ]});
+    assert_eq!(sound("decode", &path, ""), expected);
+    let some = sound("decode", &path, "--column meta --column dist");
+    let path_layer = &some["layers"][0];
+    assert_eq!(path_layer["nested"], expected["layers"][2]["nested"]);
+    assert_eq!(path_layer["m_values"], expected["layers"][2]["m_values"]);
+    assert!(path_layer.get("geometry").is_none());
+    let features = run("decode", &path, "--layer paths --format geojson").json();
+    assert_eq!(
+        features["features"][1],
+        json!({
+            "type": "Feature",
+            "properties": {"_layer": "paths", "_extent": 4096, "ref": 5, "meta": {"n": 2, "tags": [7]}, "dist": [0, 1]},
+            "geometry": {"type": "LineString", "coordinates": [[3, 4, -9995.0], [4, 5, -9994.0]]},
+        })
+    );
+    let text = run("decode", &path, "").stdout;
+    assert!(text.contains("[0,1], [0,1]") && text.contains(r#"{"n":1,"tags":[]}"#), "{text}");
+    assert_eq!(sound("verify", &path, "")["sound"], true);
+    assert!(sound("trace", &path, "paths.meta").get("error").is_none());
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let folder = folder();
+    let path = folder.path().join("tile.mlt");
+    assert_eq!(fault("decode", &path, "--layer none"), "missing");
+    assert_eq!(fault("decode", &path, "--column none"), "missing");
+    assert_eq!(fault("trace", &path, "none"), "missing");
+    assert_eq!(fault("trace", &path, "places.none"), "missing");
+    assert!(run("decode", &path, "--column none").stderr.contains("name one of geometry, id, name, rank"));
+    assert!(run("decode", &path, "--layer none").stderr.contains("name one of places, areas"));
+    for (verb, options) in [
+        ("decode", "--cells 0"),
+        ("decode", "--row-group 0"),
+        ("decode", "--compress"),
+        ("decode", "--tile 0/0/0 --json"),
+        ("decode", "--tile 0/1/0 --format geojson"),
+        ("decode", "--format geojson --digest"),
+        ("decode", "--format npz -o x.npz"),
+        ("decode", "--format arrow"),
+        ("decode", "--format arrow -o x.arrow"),
+        ("decode", "-o x.unknown"),
+        ("trace", "--chunk 0"),
+        ("trace", "places --values --json"),
+    ] {
+        let run = run(verb, &path, options);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{verb} {options}: {run:?}");
+    }
+    assert_eq!(fault("stats", &path, ""), "unsupported");
+    assert_eq!(fault("pages", &path, ""), "unsupported");
+    assert_eq!(fault("info", folder.path(), "--as mlt"), "unsupported");
+    let tile = folder.path().join("tile.dct");
+    support::tile(&tile, 3, 2);
+    assert_eq!(run("decode", &tile, "--layer x").code, Some(2));
+}
+
+#[test]
+fn geojson_is_written() {
+    let folder = folder();
+    let path = folder.path().join("tile.mlt");
+    let found = run("decode", &path, "--format geojson").json();
+    let expected = json!({"type": "FeatureCollection", "features": [
+        {
+            "type": "Feature", "id": 7, "properties": {"_layer": "places", "_extent": 4096, "name": "a"},
+            "geometry": {"type": "Point", "coordinates": [10, 20]},
+        },
+        {
+            "type": "Feature", "id": 9, "properties": {"_layer": "places", "_extent": 4096, "name": "bc", "rank": -3},
+            "geometry": {"type": "Point", "coordinates": [2048, 2048]},
+        },
+        {
+            "type": "Feature", "properties": {"_layer": "areas", "_extent": 4096},
+            "geometry": {"type": "Polygon", "coordinates": values()["layers"][1]["geometry"][0][1]},
+        },
+    ]});
+    assert_eq!(found, expected);
+    let output = folder.path().join("world.geojson");
+    let written = sound("decode", &path, &format!("--tile 0/0/0 --column rank -o {}", output.display()));
+    assert_eq!((&written["n_features"], &written["format"]), (&json!(2), &json!("geojson")));
+    let found: Value = serde_json::from_slice(&fs::read(&output).unwrap()).unwrap();
+    assert_eq!(found["features"][1]["geometry"]["coordinates"], json!([0.0, 0.0]));
+    assert!(found["features"][1]["properties"].get("name").is_none());
+    let found = run("decode", &path, "--tile 0/0/0 --layer areas --format geojson").json();
+    let rings: Vec<Vec<[f64; 2]>> =
+        serde_json::from_value(found["features"][0]["geometry"]["coordinates"].clone()).unwrap();
+    let area =
+        |ring: &[[f64; 2]]| ring.windows(2).map(|two| two[0][0] * two[1][1] - two[1][0] * two[0][1]).sum::<f64>();
+    assert!(rings.iter().all(|ring| ring.len() == 5 && ring[0] == ring[4]));
+    assert!(area(&rings[0]) > 0.0 && area(&rings[1]) < 0.0, "{rings:?}");
+    assert!(rings[0].iter().all(|[x, y]| x.abs() == 180.0 && (y.abs() - 85.0511).abs() < 1e-4), "{rings:?}");
+}
+
+#[test]
+fn info_tells_streams_and_sizes() {
+    let folder = folder();
+    let path = folder.path().join("tile.mlt");
+    let info = sound("info", &path, "");
+    let bytes = fs::metadata(&path).unwrap().len();
+    assert_eq!((&info["kind"], &info["bytes"], &info["n_features"]), (&json!("mlt"), &json!(bytes), &json!(3)));
+    let places = &info["layers"][0];
+    assert_eq!(places["geometry_types"], json!([{"type": "Point", "n_features": 2}]));
+    let columns = places["columns"].as_array().unwrap();
+    let facts: Vec<_> = columns.iter().map(|column| (&column["name"], &column["type"], &column["nullable"])).collect();
+    let rank = (&json!("rank"), &json!("Int32"), &json!(true));
+    assert_eq!(facts[2], rank);
+    assert_eq!(columns[1]["strings"], "plain");
+    let roles = |column: &Value| {
+        let streams = column["streams"].as_array().unwrap().iter();
+        streams.map(|stream| stream["role"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(roles(&columns[2]), ["Present", "Data"]);
+    assert_eq!(columns[2]["streams"][1]["physical"], "VarInt");
+    assert_eq!(
+        roles(&places["geometry"]),
+        ["GeometryLengths", "Vertices"].map(|role| match role {
+            "GeometryLengths" => "Types".to_owned(),
+            role => role.to_owned(),
+        })
+    );
+    // Every byte of a layer is that of a column, of the geometry or of the layer's own head.
+    let of = |value: &Value| value.as_u64().unwrap();
+    let spent = of(&places["geometry"]["bytes"]) + columns.iter().map(|column| of(&column["bytes"])).sum::<u64>();
+    assert!(spent < of(&places["bytes"]) && of(&places["bytes"]) < spent + 20, "{info}");
+    let layers: u64 = info["layers"].as_array().unwrap().iter().map(|layer| of(&layer["bytes"])).sum();
+    assert_eq!(layers, bytes);
+    let text = run("info", &path, "");
+    for words in ["MLT, 2 layers, 3 features", "layer areas", "rank", "Int32", "Data VarInt 1", "2 Point"] {
+        assert!(text.stdout.contains(words), "{words}: {text:?}");
+    }
+}
+
+#[test]
+fn packed_tiles_are_unpacked() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("tile.mlt.gz"), gzip(&tile())).unwrap();
+    fs::write(path("tile.mlt.zst"), zstd(&tile())).unwrap();
+    fs::write(path("zstd.mlt"), zstd(&tile())).unwrap();
+    fs::write(path("tile"), gzip(&tile())).unwrap();
+    for name in ["tile.mlt.gz", "tile.mlt.zst", "zstd.mlt"] {
+        assert_eq!(sound("decode", &path(name), ""), values(), "{name}");
+    }
+    assert_eq!(sound("decode", &path("tile"), "--as mlt"), values());
+    assert_eq!(fault("decode", &path("tile"), ""), "unsupported");
+    for bytes in [tile(), gzip(&tile()), zstd(&tile())] {
+        let run = tilekern_with(["decode", "-", "--as", "mlt", "--json"], &bytes);
+        assert_eq!((run.code, run.json()), (Some(0), values()));
+    }
+    // Small ones that would be large.
+    for (name, bytes) in [("bomb.mlt.gz", gzip(&vec![0; 4 << 20])), ("bomb.mlt.zst", zstd(&vec![0; 4 << 20]))] {
+        fs::write(path(name), &bytes).unwrap();
+        assert_eq!(fault("decode", &path(name), "--max-output 1M"), "limit_exceeded", "{name}");
+        fs::write(path(name), &bytes[..bytes.len() - 9]).unwrap();
+        assert_eq!(fault("info", &path(name), ""), "compression", "{name}");
+    }
+}
+
+#[test]
+fn no_bytes_are_no_layers() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("empty.mlt");
+    fs::write(&path, b"").unwrap();
+    assert_eq!(sound("decode", &path, ""), json!({"layers": []}));
+    assert_eq!(sound("info", &path, "")["layers"], json!([]));
+    assert_eq!(sound("verify", &path, "")["sound"], true);
+    assert!(sound("trace", &path, "").get("error").is_none());
+    // A frame of a tag that nobody knows.
+    fs::write(&path, b"\x02\x07\x00").unwrap();
+    assert_eq!(sound("decode", &path, ""), json!({"layers": [{"unknown_tag": true}]}));
+    assert_eq!(sound("info", &path, "")["unknown"], json!([{"tag": 7, "start": 0, "bytes": 3}]));
+}
+
+#[test]
+fn every_fault_is_told() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut bytes = tile();
+    // The last text's last byte, and the number's varint.
+    let at = bytes.windows(3).position(|bytes| bytes == b"abc").unwrap();
+    bytes[at + 2] = 0xff;
+    let rank = bytes.windows(5).position(|bytes| bytes == [0x10, 0x02, 1, 1, 5]).unwrap();
+    bytes[rank + 4] = 0x80;
+    fs::write(&path, &bytes).unwrap();
+    let verified = run("verify", &path, "--json");
+    assert_eq!(verified.code, Some(1));
+    let verified = verified.json();
+    let faults = verified["paths"][0]["faults"].as_array().unwrap();
+    assert_eq!(faults.len(), 2, "{verified}");
+    assert_eq!(faults[0]["kind"], "utf8");
+    assert!(faults[0]["part"].as_str().unwrap().starts_with("layer 0, column 2"), "{verified}");
+    // The first layer is not decoded, and the second not reached.
+    assert_eq!(fault("decode", &path, ""), "utf8");
+    assert_eq!(sound("decode", &path, "--layer areas")["layers"][0], values()["layers"][1]);
+    let text = run("decode", &path, "--format geojson");
+    assert_eq!((text.code, text.json()["type"].as_str()), (Some(1), Some("FeatureCollection")));
+    let output = folder.path().join("out.json");
+    assert_eq!(fault("decode", &path, &format!("-o {}", output.display())), "utf8");
+    assert_eq!(names(folder.path()), ["tile.mlt"]);
+    // Cut off anywhere, and with any byte changed: an end with 0 or 1.
+    for n in (0..tile().len()).step_by(3) {
+        let mut changed = tile();
+        changed[n] ^= 0x55;
+        for bytes in [&tile()[..n], &changed] {
+            let run = tilekern_with(["verify", "-", "--as", "mlt"], bytes);
+            assert!(matches!(run.code, Some(0 | 1)), "{n}: {run:?}");
+        }
+    }
+}
+
+#[test]
+fn steps_are_told() {
+    let folder = folder();
+    let path = folder.path().join("tile.mlt");
+    let all = sound("trace", &path, "");
+    let steps = all["steps"].as_array().unwrap();
+    assert!(steps.len() > 20 && all["kind"] == "mlt", "{all}");
+    let end = fs::metadata(&path).unwrap().len();
+    assert!(steps.iter().all(|step| step["end"].as_u64().unwrap() <= end));
+    let column = sound("trace", &path, "places.rank");
+    let some = column["steps"].as_array().unwrap();
+    assert!(!some.is_empty() && some.len() < steps.len(), "{column}");
+    let text = run("trace", &path, "places.rank");
+    assert!(text.code == Some(0) && text.stdout.lines().count() > some.len(), "{text:?}");
+    let page = folder.path().join("page.html");
+    let told = sound("trace", &path, &format!("--html {}", page.display()));
+    assert_eq!((&told["kind"], &told["n_left_out"]), (&json!("mlt"), &json!(0)));
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("</html>") && html.contains("places") && !html.contains("{{data}}"));
+    // After a fault come the steps up to it.
+    let bytes = tile();
+    fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let cut = run("trace", &path, "--json");
+    assert_eq!(cut.code, Some(1));
+    assert!(!cut.json()["steps"].as_array().unwrap().is_empty() && cut.json()["error"].is_object(), "{cut:?}");
+}
+
+#[test]
+fn archives_hold_tiles() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    pmtiles(&path("none.pmtiles"), TileType::Mlt, Compression::None);
+    pmtiles(&path("gzip.pmtiles"), TileType::Mlt, Compression::Gzip);
+    pmtiles(&path("a#b.pmtiles"), TileType::Mlt, Compression::None);
+    mbtiles(&path("none.mbtiles"), "mlt", &tile());
+    mbtiles(&path("gzip.mbtiles"), "application/vnd.maplibre-vector-tile", &gzip(&tile()));
+    mbtiles(&path("zstd.mbtiles"), "mlt", &zstd(&tile()));
+    let archives = ["none.pmtiles", "gzip.pmtiles", "a#b.pmtiles", "none.mbtiles", "gzip.mbtiles", "zstd.mbtiles"];
+    for name in archives {
+        let info = sound("info", &path(name), "");
+        let kind = name.rsplit_once('.').unwrap().1;
+        assert_eq!((&info["kind"], &info["tile_format"], &info["n_tiles"]), (&json!(kind), &json!("mlt"), &json!(2)));
+        assert_eq!(info["bounds"], json!([-10.0, -20.0, 30.0, 40.0]));
+        assert_eq!((&info["min_zoom"], &info["max_zoom"]), (&json!(3), &json!(3)), "{name}");
+        assert!(run("info", &path(name), "").stdout.contains("2 tiles"));
+        let tile = path(&format!("{name}#3/4/2"));
+        assert_eq!(sound("decode", &tile, ""), values(), "{name}");
+        assert_eq!(sound("verify", &tile, "")["paths"][0]["kind"], "mlt");
+        assert_eq!(fault("decode", &path(name), ""), "unsupported");
+        assert_eq!(fault("verify", &path(name), ""), "unsupported");
+        assert_eq!(fault("trace", &path(name), ""), "unsupported");
+        assert_eq!(fault("decode", &path(&format!("{name}#3/4/5")), ""), "missing");
+        assert_eq!(fault("decode", &path(&format!("{name}#3/9/5")), ""), "io");
+    }
+    // A file of that very name comes first.
+    fs::create_dir_all(path("none.pmtiles#3/4")).unwrap();
+    fs::write(path("none.pmtiles#3/4/2"), tile()).unwrap();
+    assert_eq!(fault("decode", &path("none.pmtiles#3/4/2"), ""), "unsupported");
+    assert_eq!(sound("decode", &path("none.pmtiles#3/4/2"), "--as mlt"), values());
+    // What lies in them may be something else.
+    pmtiles(&path("mvt.pmtiles"), TileType::Mvt, Compression::None);
+    mbtiles(&path("mvt.mbtiles"), "pbf", &tile());
+    for name in ["mvt.pmtiles", "mvt.mbtiles"] {
+        let tile = path(&format!("{name}#3/4/2"));
+        assert_eq!(fault("decode", &tile, ""), "unsupported", "{name}");
+        assert_eq!(sound("decode", &tile, "--as mlt"), values(), "{name}");
+        assert_eq!(fault("decode", &tile, "--as parquet"), "unsupported", "{name}");
+    }
+    fs::write(path("tile.mlt"), tile()).unwrap();
+    assert_eq!(fault("decode", &path("tile.mlt#3/4/2"), ""), "unsupported");
+    // Nothing is left beside them.
+    assert!(names(folder.path()).iter().all(|name| !name.ends_with("-wal") && !name.ends_with("-shm")));
+}
+
+#[test]
+fn hostile_archives_end_in_errors() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let kinds = ["archive", "missing", "unsupported", "compression", "limit_exceeded"];
+    let ends = |name: &str, what: &str| {
+        for (verb, suffix) in [("info", ""), ("decode", "#3/4/2")] {
+            let run = run(verb, &path(&format!("{name}{suffix}")), "--json");
+            match run.code {
+                Some(0) => {}
+                Some(1) => {
+                    let found = run.json();
+                    let kind = found["error"]["kind"].as_str().unwrap_or_default();
+                    assert!(verb == "decode" || kinds.contains(&kind), "{what} {verb}: {found}");
+                }
+                _ => panic!("{what} {verb}: {run:?}"),
+            }
+        }
+    };
+    pmtiles(&path("a.pmtiles"), TileType::Mlt, Compression::Gzip);
+    let sound = fs::read(path("a.pmtiles")).unwrap();
+    for n in (0..sound.len()).step_by(11) {
+        let mut changed = sound.clone();
+        changed[n] ^= 0xff;
+        fs::write(path("b.pmtiles"), &changed).unwrap();
+        ends("b.pmtiles", &format!("byte {n}"));
+        fs::write(path("b.pmtiles"), &sound[..n]).unwrap();
+        ends("b.pmtiles", &format!("{n} bytes"));
+    }
+    drop(mbtiles(&path("a.mbtiles"), "mlt", &tile()));
+    let sound = fs::read(path("a.mbtiles")).unwrap();
+    for n in (16..sound.len()).step_by(sound.len() / 25) {
+        let mut changed = sound.clone();
+        changed[n] ^= 0xff;
+        fs::write(path("b.mbtiles"), &changed).unwrap();
+        ends("b.mbtiles", &format!("byte {n}"));
+        fs::write(path("b.mbtiles"), &sound[..n]).unwrap();
+        ends("b.mbtiles", &format!("{n} bytes"));
+    }
+    // Tiles that never come, that are no bytes, that are nobody's, that are much more than they seem.
+    for (name, tiles) in [
+        (
+            "endless",
+            "CREATE VIEW tiles AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+             SELECT i AS zoom_level, i AS tile_column, i AS tile_row, i AS tile_data FROM n WHERE i < 0",
+        ),
+        ("number", "CREATE VIEW tiles AS SELECT 3 AS zoom_level, 4 AS tile_column, 5 AS tile_row, 7 AS tile_data"),
+        ("null", "CREATE VIEW tiles AS SELECT 3 AS zoom_level, 4 AS tile_column, 5 AS tile_row, NULL AS tile_data"),
+        ("columns", "CREATE TABLE tiles (a, b)"),
+        ("none", "SELECT 1"),
+        (
+            "huge",
+            "CREATE VIEW tiles AS
+             SELECT 3 AS zoom_level, 4 AS tile_column, 5 AS tile_row, zeroblob(2000000000) AS tile_data",
+        ),
+    ] {
+        let file = path(&format!("{name}.mbtiles"));
+        let database = rusqlite::Connection::open(&file).unwrap();
+        database.execute_batch(&format!("CREATE TABLE metadata (name, value); {tiles}")).unwrap_or_default();
+        drop(database);
+        assert_eq!(fault("decode", &path(&format!("{name}.mbtiles#3/4/2")), ""), "archive", "{name}");
+    }
+    mbtiles(&path("bomb.mbtiles"), "mlt", &gzip(&vec![0; 4 << 20]));
+    assert_eq!(fault("decode", &path("bomb.mbtiles#3/4/2"), "--max-output 1M"), "limit_exceeded");
+}
