@@ -22,7 +22,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for column in layer.columns() {
             let bytes: u64 = column.streams().iter().map(|stream| stream.end - stream.header.0).sum();
             let data_type = column.data_type().map_or("", |data_type| data_type.name());
-            println!("  {:?} {} {data_type}, {} streams, {bytes} bytes", column.kind(), column.name(), column.streams().len());
+            println!(
+                "  {:?} {} {data_type}, {} streams, {bytes} bytes",
+                column.kind(),
+                column.name(),
+                column.streams().len()
+            );
         }
     }
     Ok(())

@@ -18,7 +18,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut decoder, mut data) = (Decoder::with_options(options), PropertyData::new());
     decoder.property(layer, place, &mut data)?;
     let property = data.get();
-    println!("{} {}: {} features, {} without a value", property.name, property.data_type.name(), property.len, property.nulls);
+    println!(
+        "{} {}: {} features, {} without a value",
+        property.name,
+        property.data_type.name(),
+        property.len,
+        property.nulls
+    );
     for value in property.iter() {
         println!("{value:?}");
     }

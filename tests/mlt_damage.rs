@@ -115,7 +115,9 @@ impl Bench {
                 self.data.layers().iter().try_for_each(fits)?;
             }
             Some(only) => {
-                for layer in opened.layers().filter(|layer| layer.span().start <= only.start && only.start < layer.span().end) {
+                for layer in
+                    opened.layers().filter(|layer| layer.span().start <= only.start && only.start < layer.span().end)
+                {
                     if let Err(error) = self.decoder.layer(layer, &mut self.layer) {
                         return placed(&error, tile).map(|()| None);
                     }
@@ -142,7 +144,8 @@ fn fits(layer: &LayerData) -> Result<(), Failed> {
     let geometry = layer.geometry();
     let mut sound = geometry.len() == n && !layer.name().is_empty();
     let vertices = geometry.vertices().len();
-    for offsets in [geometry.geometry_offsets(), geometry.part_offsets(), geometry.ring_offsets()].into_iter().flatten() {
+    for offsets in [geometry.geometry_offsets(), geometry.part_offsets(), geometry.ring_offsets()].into_iter().flatten()
+    {
         sound &= offsets.is_sorted() && offsets.first() == Some(&0);
     }
     if let Some((offsets, corners)) = geometry.triangles() {

@@ -59,9 +59,8 @@ fn points_of(features: &[u8], columns: &[&[u8]]) -> Vec<u8> {
 /// Few bytes that state 2^32 - 1 features, values, words, or lists of them.
 #[test]
 fn stated_counts_are_not_believed() {
-    let run = |kind: u8, coding: u8, words: &[u8]| {
-        [&[kind, coding, 2, words.len() as u8, 1][..], &MANY, words].concat()
-    };
+    let run =
+        |kind: u8, coding: u8, words: &[u8]| [&[kind, coding, 2, words.len() as u8, 1][..], &MANY, words].concat();
     let lengths = [&MANY[..], &[0]].concat();
     let types = run(0x30, 0x62, &lengths);
     let vertices = [0x13, 0x42, 2, 2, 2, 2];
@@ -156,7 +155,8 @@ fn what_grows_meets_the_limits() {
         coding: runs,
         element: Box::new(Member { present: None, node: Nested::Values(Values::Int64(&elements, runs)) }),
     };
-    let outer = Nested::List { lengths: &[1024], coding: runs, element: Box::new(Member { present: None, node: inner }) };
+    let outer =
+        Nested::List { lengths: &[1024], coding: runs, element: Box::new(Member { present: None, node: inner }) };
     let mut layer = LayerWriter::new(Version::V2, "lists", 4096, 1).expect("a sound layer");
     layer.geometry(&Geometry::new(&points[..1]).expect("a point"), &GeometryCoding::default()).expect("a point");
     layer.nested("lists", Presence::All, &outer).expect("lists");

@@ -6,8 +6,8 @@ use tilekern::mlt::encoding::integers::{self, Coding};
 use tilekern::mlt::encoding::strings::{self, Blob};
 use tilekern::mlt::encoding::{alp, bit_packing, boolean, fastpfor, float_dictionary, fsst, morton, rans, vertices};
 use tilekern::mlt::{
-    Decoder, Input, Kind, LayerData, Logical, MValueData, NestedData, NestedKind, NestedNode, Options, Outline, Packing,
-    Path, Paths, Physical, PropertyData, Scratch, Shape, Tile, TileData, Traced, Value, trace,
+    Decoder, Input, Kind, LayerData, Logical, MValueData, NestedData, NestedKind, NestedNode, Options, Outline,
+    Packing, Path, Paths, Physical, PropertyData, Scratch, Shape, Tile, TileData, Traced, Value, trace,
 };
 use tilekern::{Error, ErrorKind, Limits};
 
@@ -202,8 +202,9 @@ fn encoding(selector: u8, extra: u8, count: usize, payload: &[u8], options: &Opt
         2 => bit_packing::decode(input, &mut words, options).map(|()| bytes(&words)),
         3 => fastpfor::decode_256(input, &mut words, options, &mut scratch).map(|()| bytes(&words)),
         4 => fastpfor::decode_128(input, &mut words, options, &mut scratch).map(|()| bytes(&words)),
-        5 => fastpfor::decode_128(input, &mut long, options, &mut scratch)
-            .map(|()| bytemuck::cast_slice(&long).to_vec()),
+        5 => {
+            fastpfor::decode_128(input, &mut long, options, &mut scratch).map(|()| bytemuck::cast_slice(&long).to_vec())
+        }
         6 => {
             let logical =
                 [Logical::Bitmap, Logical::BooleanRuns, Logical::Sparse, Logical::BooleanRle][usize::from(extra % 4)];
@@ -284,7 +285,8 @@ fn encoding(selector: u8, extra: u8, count: usize, payload: &[u8], options: &Opt
         }
         14 => {
             let (table, offsets) = payload.split_at(payload.len().min(8 * usize::from(extra)) / 8 * 8);
-            let table: Vec<i32> = table.chunks_exact(4).map(|four| i32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
+            let table: Vec<i32> =
+                table.chunks_exact(4).map(|four| i32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect();
             let offsets: Vec<u32> = offsets.iter().copied().map(u32::from).collect();
             let mut out = vec![0i32; 2 * offsets.len()];
             vertices::gather(&table, 2, &offsets, START, &mut out, options)?;
@@ -366,8 +368,7 @@ pub fn read(layer: &LayerData) -> MeantLayer {
         m_values: layer
             .m_values()
             .map(|column| {
-                let of_feature =
-                    |i| column.get(i).map_or(Cell::Null, |values| Cell::List(values.map(cell).collect()));
+                let of_feature = |i| column.get(i).map_or(Cell::Null, |values| Cell::List(values.map(cell).collect()));
                 Meant { name: column.name.to_owned(), cells: (0..column.len).map(of_feature).collect() }
             })
             .collect(),
@@ -466,4 +467,3 @@ fn sound(selector: u8, extra: u8) -> Vec<u8> {
     }
     out
 }
-

@@ -2,11 +2,11 @@
 //! values; the values themselves come from small generators, so that few bytes can mean blocks of packed ones.
 
 use arbitrary::{Result, Unstructured};
+use tilekern::mlt::StringLayout;
 use tilekern::mlt::encode::{
     Child, Floats, Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Position, Presence, Shape, Strings,
     Triangle, Truths, Values, Version, Vertices, Words,
 };
-use tilekern::mlt::StringLayout;
 use tilekern::{Error, ErrorKind};
 
 /// A value as it is meant.
@@ -184,8 +184,7 @@ fn bits_coding(data: &mut Unstructured<'_>, version: Version) -> Result<Truths> 
 }
 
 fn strings(data: &mut Unstructured<'_>) -> Result<Strings> {
-    let layouts =
-        [StringLayout::Plain, StringLayout::Dictionary, StringLayout::Fsst, StringLayout::FsstDictionary];
+    let layouts = [StringLayout::Plain, StringLayout::Dictionary, StringLayout::Fsst, StringLayout::FsstDictionary];
     Ok(Strings {
         layout: *data.choose(&layouts)?,
         codes: integers(data)?,
@@ -331,7 +330,8 @@ fn written<T>(result: std::result::Result<T, Error>) -> Option<T> {
 fn layer(data: &mut Unstructured<'_>, only: Option<Version>, drawn: &mut Drawn) -> Result<()> {
     let version = if data.arbitrary()? { Version::V1 } else { Version::V2 };
     let version = only.unwrap_or(version);
-    let n = usize::from(if data.ratio(1u8, 4u8)? { data.arbitrary::<u16>()? % 700 } else { data.arbitrary::<u16>()? % 24 });
+    let n =
+        usize::from(if data.ratio(1u8, 4u8)? { data.arbitrary::<u16>()? % 700 } else { data.arbitrary::<u16>()? % 24 });
     let name = format!("layer {}", drawn.layers.len());
     let extent = 1 << data.int_in_range(6..=21u32)?;
     let mut writer = LayerWriter::new(version, &name, extent, n).expect("a sound layer");
@@ -507,8 +507,10 @@ fn geometry(
     let mut line = |dice: &mut Dice, n: usize| -> Vec<Position> {
         let mut step = |c: i32| {
             let to = dice.next() % reach;
-            i32::try_from((i64::from(c) + to.cast_signed() - (reach / 2).cast_signed()).clamp(-(1 << 31), (1 << 31) - 1))
-                .unwrap_or(0)
+            i32::try_from(
+                (i64::from(c) + to.cast_signed() - (reach / 2).cast_signed()).clamp(-(1 << 31), (1 << 31) - 1),
+            )
+            .unwrap_or(0)
         };
         let mut stride = || {
             position = [step(position[0]), step(position[1])];
@@ -677,13 +679,9 @@ impl Tree {
             Tree::List(lengths, coding, element) => {
                 Nested::List { lengths, coding: *coding, element: Box::new(element.member()) }
             }
-            Tree::Map(lengths, coding, keys, key_coding, value) => Nested::Map {
-                lengths,
-                coding: *coding,
-                keys,
-                key_coding: *key_coding,
-                value: Box::new(value.member()),
-            },
+            Tree::Map(lengths, coding, keys, key_coding, value) => {
+                Nested::Map { lengths, coding: *coding, keys, key_coding: *key_coding, value: Box::new(value.member()) }
+            }
         }
     }
 
@@ -724,11 +722,8 @@ impl<I: Iterator<Item = String>> ZipIn for I {}
 
 impl Branch {
     fn draw(data: &mut Unstructured<'_>, handed: usize, depth: u8) -> Result<Branch> {
-        let present = if data.ratio(1u8, 3u8)? {
-            Some((truths(data, handed)?, bits_coding(data, Version::V2)?))
-        } else {
-            None
-        };
+        let present =
+            if data.ratio(1u8, 3u8)? { Some((truths(data, handed)?, bits_coding(data, Version::V2)?)) } else { None };
         let n = present.as_ref().map_or(handed, |(bits, _)| set(bits));
         Ok(Branch { present, tree: Tree::draw(data, n, depth)? })
     }

@@ -270,11 +270,8 @@ impl Streams {
     pub(super) fn geometry(&mut self, geometry: &Geometry, coding: &GeometryCoding) -> Result<(), Error> {
         geometry.check(self.version)?;
         let implied = Some(geometry.len());
-        let levels = [
-            (role::GEOMETRIES, &geometry.geometries),
-            (role::PARTS, &geometry.parts),
-            (role::RINGS, &geometry.rings),
-        ];
+        let levels =
+            [(role::GEOMETRIES, &geometry.geometries), (role::PARTS, &geometry.parts), (role::RINGS, &geometry.rings)];
         if self.version == Version::V1 {
             if geometry.without_outlines {
                 return Err(refused("triangles without outlines"));
@@ -305,8 +302,7 @@ impl Streams {
     fn triangles(&mut self, geometry: &Geometry, triangles: &[Vec<Triangle>], coding: Integers) -> Result<(), Error> {
         let implied = Some(geometry.len());
         let polygons = triangles.iter().zip(&geometry.types).filter(|(_, kind)| matches!(kind, 2 | 5));
-        let lengths: Vec<u32> =
-            polygons.map(|(triangles, _)| length(triangles.len())).collect::<Result<_, Error>>()?;
+        let lengths: Vec<u32> = polygons.map(|(triangles, _)| length(triangles.len())).collect::<Result<_, Error>>()?;
         self.integers(role::TRIANGLES, &lengths, false, coding, implied, 0)?;
         if self.version == Version::V1 {
             let mut corners = Vec::new();

@@ -214,12 +214,7 @@ impl Streams {
     }
 
     /// A stream of floating-point numbers; behind one of codes, the dictionary.
-    pub fn floats<F: Float>(
-        &mut self,
-        values: &[F],
-        coding: Floats,
-        implied: Option<usize>,
-    ) -> Result<(), Error> {
+    pub fn floats<F: Float>(&mut self, values: &[F], coding: Floats, implied: Option<usize>) -> Result<(), Error> {
         let mut header = Header { role: role::DATA, n: values.len(), implied, ..Header::default() };
         let mut payload = Vec::new();
         match coding {

@@ -93,9 +93,8 @@ impl Streams {
         implied: Option<usize>,
     ) -> Result<(), Error> {
         let (lengths, mut bytes) = self.entries(entries, coding)?;
-        let put_lengths = |streams: &mut Streams| {
-            streams.integers(role::DICTIONARY, &lengths, false, coding.lengths, implied, 0)
-        };
+        let put_lengths =
+            |streams: &mut Streams| streams.integers(role::DICTIONARY, &lengths, false, coding.lengths, implied, 0);
         if self.version == Version::V2 {
             put_lengths(self)?;
         }
