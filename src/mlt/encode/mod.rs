@@ -37,7 +37,7 @@ pub use values::{Member, Nested, Values};
 use stream::{Streams, role};
 
 /// Shared presence fields that a layer of version 2 can have.
-const SHARED: usize = 7;
+const SHARED: u8 = 7;
 
 /// Which features have a value.
 #[derive(Clone, Copy, Debug)]
@@ -129,7 +129,7 @@ impl LayerWriter {
         self.meta.of_version_2("shared presence")?;
         count(present.len(), self.features, "shared presence")?;
         self.meta.truths_payload(present, coding)?;
-        if self.shared.len() == SHARED {
+        if self.shared.len() == usize::from(SHARED) {
             return Err(refused("shared presence"));
         }
         self.shared.push(present.to_vec());
@@ -415,7 +415,7 @@ impl LayerWriter {
             Presence::Own(_, Truths::Bitmap | Truths::ByteRuns) => 1,
             Presence::Own(_, Truths::Runs) => 2,
             Presence::Own(_, Truths::Sparse) => 3,
-            Presence::Shared(field) => 4 + u8::try_from(*field).unwrap_or(SHARED as u8),
+            Presence::Shared(field) => 4 + u8::try_from(*field).unwrap_or(SHARED),
         }
     }
 
