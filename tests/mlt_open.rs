@@ -108,7 +108,7 @@ fn traces(tiles: &[PathBuf]) -> Result<(), Failed> {
             return Err(format!("{}: {fault}", path.display()).into());
         }
         // Steps are inside those that they are parts of, and those without parts leave no byte out.
-        let (mut inside, mut seen) = (vec![0..bytes.len() as u64], 0);
+        let (mut inside, mut seen) = (Vec::from_iter(std::iter::once(0..bytes.len() as u64)), 0);
         for (i, step) in whole.steps.iter().enumerate() {
             inside.truncate(usize::from(step.depth) + 1);
             let outer = inside.last().expect("the whole tile");

@@ -117,6 +117,58 @@ fn integers_of_every_length() {
     }
 }
 
+/// Every way to store vertices, at numbers around the blocks of FastPFOR: of a block less is needed than of a tail.
+#[test]
+fn vertices_of_every_length() {
+    let of_words = |words| {
+        [
+            Vertices::Values(words),
+            Vertices::Delta(words),
+            Vertices::ComponentwiseDelta(words),
+            Vertices::ComponentwiseDelta2(words),
+            Vertices::Morton(words),
+        ]
+    };
+    let ways = [Words::Plain, Words::VarInt, Words::FastPfor].into_iter().flat_map(of_words).chain([Vertices::Rans]);
+    let ways: Vec<Vertices> = ways.collect();
+    let mut written = 0;
+    for n in [0, 1, 2, 63, 64, 65, 127, 128, 129, 256, 257, 400] {
+        let shapes: Vec<Shape> = (0..n).map(|i| Shape::Point([i * i % 301 - 90, 5 * i % 77])).collect();
+        let geometry = Geometry::new(&shapes).expect("few points");
+        for (version, &vertices) in [Version::V1, Version::V2].iter().flat_map(|v| ways.iter().map(move |way| (v, way)))
+        {
+            for dictionary in [None, Some(Integers::Delta(Words::FastPfor))] {
+                let mut layer = writer(*version, n);
+                let coding = GeometryCoding { vertices, dictionary, ..GeometryCoding::default() };
+                if let Err(error) = layer.geometry(&geometry, &coding) {
+                    assert!(matches!(error.kind(), ErrorKind::Unsupported(_)), "{error}");
+                    continue;
+                }
+                written += 1;
+                let mut tile = Vec::new();
+                layer.finish(&mut tile).expect("a sound layer");
+                for kernels in tilekern::kernels::Kernels::available() {
+                    let options = Options::with_kernels(kernels);
+                    let mut data = TileData::new();
+                    let opened = Tile::open(&tile, &options).expect("a tile that was written");
+                    let decoded = Decoder::with_options(options).tile(&opened, &mut data);
+                    decoded.unwrap_or_else(|error| panic!("{error}: {version:?} {coding:?} {n}"));
+                    let read = data.layers()[0].geometry().shapes();
+                    let read: Vec<Shape> = read
+                        .map(|shape| match shape {
+                            tilekern::mlt::Shape::Point(vertex) => Shape::Point(vertex),
+                            other => panic!("{other:?}"),
+                        })
+                        .collect();
+                    assert!(read == shapes, "{version:?} {coding:?} {n}");
+                }
+            }
+        }
+    }
+    // Morton codes need a dictionary, rANS must have none; second differences and rANS are of version 2.
+    assert_eq!(written, 12 * (9 + 12 + 12 + 15 + 1));
+}
+
 /// What a layer cannot hold is an error that says what.
 #[test]
 fn refusals() {

@@ -5,9 +5,11 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use arrow_ipc::reader::FileReader;
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{Value, json};
 use support::{Run, fixtures, switched_on, tilekern};
+use tempfile::tempdir;
 
 /// The folders whose tiles are sound.
 const SOUND: [&str; 8] = [
@@ -100,10 +102,30 @@ fn sound(tile: &Path, folder: &str) -> Result<(), Failed> {
     if trace.get("error").is_some() {
         return Err(trace["error"].to_string().into());
     }
+    if layers(&info) > 0 {
+        arrow(tile, &options, &info["layers"][0])?;
+    }
     let geojson = tile.with_extension("geojson");
     if geojson.exists() {
         let found = printed("decode", tile, &["--format", "geojson"])?;
         same_features(&found, &read(&geojson)?)?;
+    }
+    Ok(())
+}
+
+/// The first layer as an Arrow file has a row for each feature, and a column for each that holds values.
+fn arrow(tile: &Path, options: &[&str], layer: &Value) -> Result<(), Failed> {
+    let folder = tempdir()?;
+    let output = folder.path().join("layer.arrow");
+    let words = ["--layer", "0", "-o", output.to_str().ok_or("text")?];
+    printed("decode", tile, &options.iter().copied().chain(words).collect::<Vec<_>>())?;
+    let reader = FileReader::try_new(fs::File::open(&output)?, None)?;
+    let columns = reader.schema().fields().len() as u64;
+    let rows: usize = reader.map(|batch| batch.map(|batch| batch.num_rows())).sum::<Result<_, _>>()?;
+    let all = layer["columns"].as_array().ok_or("columns")?.iter();
+    let expected = 1 + all.filter(|column| column["kind"] != "shared dictionary").count() as u64;
+    if Some(rows as u64) != layer["n_features"].as_u64() || columns != expected {
+        return Err(format!("{rows} rows, {columns} columns, expected {expected}: {layer}").into());
     }
     Ok(())
 }

@@ -29,7 +29,16 @@ fn main() -> io::Result<()> {
             seeds.extend(sections("fixtures/parquet/malformed")?);
         }
         if target == "mlt_tile" {
-            for folder in ["v1-synthetic", "v1-encodings", "v1-real", "v2-encodings", "v2-fastpfor-page", "v2-real", "hand", "invalid"] {
+            for folder in [
+                "v1-synthetic",
+                "v1-encodings",
+                "v1-real",
+                "v2-encodings",
+                "v2-fastpfor-page",
+                "v2-real",
+                "hand",
+                "invalid",
+            ] {
                 seeds.extend(fixtures(&format!("fixtures/mlt/{folder}"), "mlt")?);
             }
         }

@@ -7,7 +7,7 @@ use tilekern::mlt::encoding::strings::{self, Blob};
 use tilekern::mlt::encoding::{alp, bit_packing, boolean, fastpfor, float_dictionary, fsst, morton, rans, vertices};
 use tilekern::mlt::{
     Decoder, Input, Kind, LayerData, Logical, MValueData, NestedData, NestedKind, NestedNode, Options, Outline,
-    Packing, Path, Paths, Physical, PropertyData, Scratch, Shape, Tile, TileData, Value,
+    Packing, Path, Paths, Physical, PropertyData, Scratch, Shape, Tile, TileData, Traced, Value, trace,
 };
 use tilekern::{Error, ErrorKind, Limits};
 
@@ -36,12 +36,16 @@ fn locates(error: &Error, bytes: std::ops::Range<u64>) {
     assert!(of_request || within, "no place in the data: {error}");
 }
 
-/// Any bytes as a tile: no panic, bounded memory; each column by itself as with all others, with memory that is used again.
+/// Any bytes as a tile: no panic, bounded memory; each column by itself as with all others, with memory that is used again;
+/// and its trace.
 pub fn mlt_tile(data: &[u8]) {
     let options = options().last().expect("a level");
     let tile = match Tile::open(data, &options) {
         Ok(tile) => tile,
-        Err(error) => return locates(&error, 0..data.len() as u64),
+        Err(error) => {
+            locates(&error, 0..data.len() as u64);
+            return traced(data, false, &options);
+        }
     };
     for column in tile.layers().flat_map(|layer| layer.columns()) {
         for span in [column.meta_span(), column.data_span()] {
@@ -53,6 +57,7 @@ pub fn mlt_tile(data: &[u8]) {
     if let Err(error) = &decoded {
         locates(error, 0..data.len() as u64);
     }
+    traced(data, decoded.is_ok(), &options);
     let (mut property, mut m_value, mut nested) = (PropertyData::new(), MValueData::new(), NestedData::new());
     let mut one = LayerData::new();
     for layer in tile.layers() {
@@ -81,6 +86,23 @@ pub fn mlt_tile(data: &[u8]) {
             if let Err(error) = decoder.nested(layer, i, &mut nested) {
                 alone_fails(&error, &all, data.len());
             }
+        }
+    }
+}
+
+/// A trace stays in the tile, and finds a fault where there is one.
+fn traced(data: &[u8], sound: bool, options: &Options) {
+    let trace = trace(data, Traced::Tile, options);
+    for step in &trace.steps {
+        let span = &step.span;
+        assert!(span.start <= span.end && span.end <= data.len() as u64, "{step:?}");
+    }
+    match trace.fault {
+        None => assert!(sound, "no fault"),
+        Some(fault) => {
+            locates(&fault, 0..data.len() as u64);
+            // The text of a trace has its own bound.
+            assert!(!sound || matches!(fault.kind(), ErrorKind::LimitExceeded { .. }), "{fault}");
         }
     }
 }

@@ -129,7 +129,7 @@ fn numbers(data: &mut Unstructured<'_>, n: usize) -> Result<Vec<u64>> {
                 }
                 run
             }
-            _ => start ^ dice.next() % 6,
+            _ => start ^ (dice.next() % 6),
         })
         .collect())
 }
@@ -147,9 +147,10 @@ const TEXT: &str = "Rue de la République, Rue de la Paix, Rue de Rivoli; Main S
 
 fn text(number: u64) -> &'static str {
     let bytes = TEXT.len() as u64 + 1;
-    let start = TEXT.floor_char_boundary(usize::try_from(number % bytes).unwrap_or(0));
+    let boundary = |at: usize| (0..=at.min(TEXT.len())).rev().find(|&at| TEXT.is_char_boundary(at)).unwrap_or(0);
+    let start = boundary(usize::try_from(number % bytes).unwrap_or(0));
     let len = usize::try_from(number / bytes % 24).unwrap_or(0);
-    &TEXT[start..TEXT.floor_char_boundary(start + len)]
+    &TEXT[start..boundary(start + len)]
 }
 
 fn words(data: &mut Unstructured<'_>) -> Result<Words> {

@@ -92,8 +92,6 @@ pub(crate) struct GeometryOutline {
     pub z_step: u8,
     /// Layout C: triangles without outlines.
     pub tessellated_only: bool,
-    /// The layout's code in version 2.
-    pub layout: u8,
 }
 
 /// What a column is.

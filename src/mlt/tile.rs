@@ -17,6 +17,23 @@ use crate::input::Input;
 ///
 /// Opening walks the headers of the whole tile, once, and checks all that they say; payloads are left to the decoders, but
 /// for the presence fields and Bool streams of version 2, which end only where their values do.
+///
+/// ```
+/// # fn main() -> Result<(), tilekern::Error> {
+/// use tilekern::mlt::{Options, Tile};
+///
+/// // A layer of version 2, of two points without properties.
+/// let bytes = [13, 2, 1, b'a', 0x16, 2, 0, 8, 4, 0, 0, 0, 0, 0];
+/// let tile = Tile::open(&bytes, &Options::new()?)?;
+/// let layer = tile.layers().next().expect("a layer");
+/// assert_eq!((layer.name(), layer.extent(), layer.features()), ("a", 4096, 2));
+///
+/// // The next tile is opened in the memory of this one.
+/// let next = Tile::open_with(&[], tile.into_outline(), &Options::new()?)?;
+/// assert_eq!(next.layers().len(), 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tile<'a> {
     bytes: &'a [u8],
@@ -214,11 +231,6 @@ impl<'t> Layer<'t> {
     /// The presence fields that several columns can share (version 2).
     pub fn shared_presence(&self) -> &'t [Stream] {
         self.tile.streams(&self.outline.shared_presence)
-    }
-
-    /// The bytes of the whole tile.
-    pub(crate) fn tile_bytes(&self) -> &'t [u8] {
-        self.tile.bytes
     }
 
     pub(crate) fn geometry(&self) -> &'t GeometryOutline {

@@ -4,7 +4,6 @@
 //! their decoders, and the values that are shown from the decoders.
 
 use std::fmt::{Debug, Display};
-use std::ops::Range;
 
 use super::data::{LayerData, MValueData, PropertyData, TileData};
 use super::decoder::Decoder;
@@ -125,8 +124,9 @@ const SHOWN: usize = 64;
 /// Values of a list that are shown in one step.
 const FEW: usize = 8;
 
-/// Streams of more values are not expanded.
-const VALUES: u32 = 1 << 20;
+/// Streams of more values are not expanded, and not more in all: a few bytes can mean very many.
+const VALUES: u64 = 1 << 20;
+const ALL_VALUES: u64 = 1 << 25;
 
 /// What a step takes beside its text.
 const STEP_BYTES: u64 = 96;
@@ -149,6 +149,8 @@ struct Tracer<'o> {
     limits: &'o Limits,
     scratch: Scratch,
     spent: u64,
+    /// Values that may still be expanded.
+    left: u64,
     /// Where the walk has come to.
     at: u64,
     over: Option<Error>,
@@ -174,6 +176,7 @@ impl<'o> Tracer<'o> {
             limits,
             scratch: Scratch::new(),
             spent: 0,
+            left: ALL_VALUES,
             at: 0,
             over: None,
         }
@@ -396,11 +399,18 @@ impl Tracer<'_> {
                 }
             }
         }
-        if stream.count > VALUES {
+        if self.too_many(stream.count.into(), span) { Ok(()) } else { self.values_of(stream, payload) }
+    }
+
+    /// Whether so many values are not expanded for a few to be shown; shows that.
+    fn too_many(&mut self, count: u64, span: Span) -> bool {
+        let too_many = count > VALUES.min(self.left);
+        if too_many {
             self.step("values", span, format_args!("{count}, too many to show"));
-            return Ok(());
+        } else {
+            self.left -= count;
         }
-        self.values_of(stream, payload)
+        too_many
     }
 
     /// Whether words have 64 bits.
@@ -529,8 +539,8 @@ impl Tracer<'_> {
                     let kind = if run.repeated { "times the byte" } else { "bytes as they are:" };
                     (span, format!("{} {kind} {}", run.length, few(run.bytes)))
                 })?;
-                let mut bitmap = vec![0; count.div_ceil(8).min(payload.bytes().len().saturating_mul(130))];
-                if bitmap.len() == count.div_ceil(8) {
+                if !self.too_many(count as u64, start..end) {
+                    let mut bitmap = vec![0; count.div_ceil(8)];
                     boolean::decode_payload(logical, payload, count, &mut bitmap)?;
                     let set = boolean::skip(Logical::Bitmap, &mut Input::new(&bitmap), count)?;
                     self.step("values", start..end, format_args!("{set} of {count} set"));
@@ -639,8 +649,10 @@ impl Tracer<'_> {
             None => Blob::Plain(payload),
         };
         let front_coded = stream.logical == Logical::FrontCoded;
+        self.options.limits.max_output_bytes = self.options.limits.max_output_bytes.min(self.left);
         let (mut offsets, mut text) = (Vec::new(), String::new());
         strings::decode(&lengths, blob, front_coded, &mut offsets, &mut text, &self.options, &mut self.scratch)?;
+        self.left = self.left.saturating_sub(text.len() as u64);
         // Of entries that are stored as they are, or as suffixes, these; else all the codes.
         let mut at = span.start;
         let mut entries = offsets.windows(2).enumerate();
@@ -675,4 +687,108 @@ fn decoded<W: Word>(
     let mut values = vec![W::zeroed(); count];
     integers::decode(coding, payload, &mut values, options, scratch)?;
     Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::Kernels;
+
+    fn lines(trace: &Trace) -> Vec<String> {
+        let line = |step: &Step| {
+            let Step { label, span, detail, depth } = step;
+            format!("{}{}..{} {label}: {detail}", "  ".repeat(usize::from(*depth)), span.start, span.end)
+        };
+        trace.steps.iter().map(line).collect()
+    }
+
+    fn options() -> Options {
+        Options::with_kernels(Kernels::auto())
+    }
+
+    /// A line of three vertices: the example of rANS in the specification, in a layer of version 2.
+    const LINE: [u8; 49] = [
+        0x30, 2, 1, b'l', 0x26, 1, 4, 8, 1, 3, 0xd0, 3, 0x23, 1, 0x63, 0xc1, 0xff, 0x52, 0xe8, 0, 0x61, 0x81, 0xf0, 0,
+        0x42, 8, 4, 4, 4, 4, 0, 0, 2, 0, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0, 1, 0, 4, 0x69, 0,
+    ];
+
+    #[test]
+    fn every_field() {
+        let trace = trace(&LINE, Traced::Tile, &options());
+        assert!(trace.fault.is_none());
+        let expected = [
+            "0..49 frame 0: layer 0, version 2",
+            "  0..1 frame size: 48",
+            "  1..2 tag: 0x02",
+            "  2..4 layer name: \"l\"",
+            "  4..5 layer header: 0x26",
+            "  5..6 feature count: 1",
+            "  6..7 layer layout: 0x04",
+            "  7..48 geometry, layout 4: ",
+            "    7..10 PartLengths: plain, VarInt; 1 elements in 1 bytes",
+            "      7..8 encoding: 0x08",
+            "      8..9 byte length: 1",
+            "      9..10 varints: 1 words",
+            "      9..10 values: [3]",
+            "    10..48 Vertices: rANS; 3 elements in 35 bytes",
+            "      10..11 encoding: 0xd0",
+            "      11..12 value count: 3",
+            "      12..13 byte length: 35",
+            "      13..14 depth: 1",
+            "      14..26 tables: slots by context: 0: 2^1, 1: 2^0, 6: 2^0, 8: 2^0, 13: 2^0",
+            "      26..30 lane lengths: ",
+            "      30..34 lane 0: state 0x20000, 0 words",
+            "      34..38 lane 1: state 0x10000, 0 words",
+            "      38..42 lane 2: state 0x20001, 0 words",
+            "      42..46 lane 3: state 0x10000, 0 words",
+            "      46..48 raw bits: 2 bytes",
+            "  48..49 column count: 0",
+        ];
+        assert_eq!(lines(&trace), expected);
+        let geometry = super::trace(&LINE, Traced::Geometry(0), &options());
+        assert_eq!(geometry.steps.len(), 18);
+        assert_eq!(super::trace(&LINE, Traced::Layer(1), &options()).steps, []);
+    }
+
+    /// Steps end at a fault: of a header, of a payload, between streams.
+    #[test]
+    fn faults() {
+        let mut cases = Vec::new();
+        for (at, byte) in [(13, 3), (10, 0x60), (9, 2), (48, 1)] {
+            let mut bytes = LINE;
+            bytes[at] = byte;
+            let trace = trace(&bytes, Traced::Tile, &options());
+            let fault = trace.fault.expect("a fault");
+            cases.push((fault.kind().name(), fault.offset(), trace.steps.len(), trace.steps[0].span.clone()));
+        }
+        let expected = [
+            ("rans_parameter", Some(13), 17, 0..13),
+            ("unknown_code", Some(10), 15, 0..11),
+            ("rans_runs", Some(13), 26, 0..49),
+            ("truncated", Some(49), 27, 0..49),
+        ];
+        assert_eq!(cases, expected);
+    }
+
+    /// Few bytes that mean very many values give few steps, and take no time; neither do many of them.
+    #[test]
+    fn bounded() {
+        // Columns of 2^20 equal values: a run each, in six bytes.
+        let column = [5, 4, b'a', b'a', b'a', b'a', 0x20, 4, 0x80, 0x80, 0x40, 7];
+        let mut body = vec![2, 1, b'l', 0x16, 0x80, 0x80, 0x40, 0, 0x88, 0, 0, 0xe8, 7];
+        for number in 0..1000u32 {
+            let mut column = column;
+            column[2..6].copy_from_slice(&format!("{number:04}").into_bytes());
+            body.extend(column);
+        }
+        let size = u32::try_from(body.len()).unwrap();
+        let mut tile = vec![u8::try_from(size & 0x7f).unwrap() | 0x80, u8::try_from(size >> 7).unwrap()];
+        tile.extend(body);
+        let trace = trace(&tile, Traced::Column(0, 999), &options());
+        assert_eq!(trace.steps.len(), 8, "{trace:?}");
+        let limits = Limits { max_output_bytes: 1 << 18, ..Limits::default() };
+        let trace = super::trace(&tile, Traced::Tile, &options().limits(limits));
+        assert_eq!(trace.fault.expect("too much").kind().name(), "limit_exceeded");
+        assert!(trace.steps.len() < 3_000);
+    }
 }

@@ -161,7 +161,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let (start, first) = (self.input.offset(), index(self.outline.streams.len()));
         self.observer.geometry(true);
         self.observer.enter(format_args!("geometry, layout {layout:X}"), start);
-        let mut geometry = GeometryOutline { uniform, layout, tessellated_only: layout == 12, ..Default::default() };
+        let mut geometry = GeometryOutline { uniform, tessellated_only: layout == 12, ..Default::default() };
         // Which lengths each layout has: of geometries, of parts, of rings; triangles.
         let lengths = [0b000, 0b100, 0b010, 0b110, 0b011, 0b111, 0b000, 0b111][usize::from(match layout {
             13 => 7,

@@ -65,10 +65,7 @@ impl Row {
 }
 
 pub fn print(rows: &[Row]) {
-    println!(
-        "{:<16} {:<8} {:>10} {:>10} {:>7}  {:>10} peer",
-        "case", "kernel", "MB/s", "M values/s", "x peer", "MB/s"
-    );
+    println!("{:<16} {:<8} {:>10} {:>10} {:>7}  {:>10} peer", "case", "kernel", "MB/s", "M values/s", "x peer", "MB/s");
     for row in rows {
         let values = row.m_values_per_s.map_or("-".to_owned(), |values| format!("{values:.0}"));
         println!(
@@ -141,7 +138,14 @@ struct Way<'a> {
 }
 
 /// Times our levels and the peers by turns. `bytes` are encoded ones, `repeat` how often a run decodes them.
-fn compare(case: &str, bytes: usize, values: Option<usize>, rounds: usize, mut ours: Vec<Way>, mut peers: Vec<Way>) -> Vec<Row> {
+fn compare(
+    case: &str,
+    bytes: usize,
+    values: Option<usize>,
+    rounds: usize,
+    mut ours: Vec<Way>,
+    mut peers: Vec<Way>,
+) -> Vec<Row> {
     let n = ours.len();
     let mut runs: Vec<&mut dyn FnMut()> = ours.iter_mut().chain(&mut peers).map(|way| &mut *way.run as _).collect();
     let times = take_turns(rounds, &mut runs);
@@ -262,13 +266,48 @@ fn peer<'a, C: AnyLenCodec<Elem = u32> + 'a>(name: &str, words: &'a [u32], value
 /// Names such as those of streets, places and businesses, in several languages.
 pub fn names(n: usize) -> Vec<String> {
     const STEMS: [&str; 24] = [
-        "Main", "Church", "Station", "Maple", "Washington", "Victoria", "Mühlen", "Schiller", "Karl-Marx", "Haupt",
-        "Garibaldi", "Roma", "Libertad", "San Martín", "Général de Gaulle", "Jean Jaurès", "Kirch", "Linden", "Stor",
-        "Ringväg", "Независимости", "Ленина", "中山", "本町",
+        "Main",
+        "Church",
+        "Station",
+        "Maple",
+        "Washington",
+        "Victoria",
+        "Mühlen",
+        "Schiller",
+        "Karl-Marx",
+        "Haupt",
+        "Garibaldi",
+        "Roma",
+        "Libertad",
+        "San Martín",
+        "Général de Gaulle",
+        "Jean Jaurès",
+        "Kirch",
+        "Linden",
+        "Stor",
+        "Ringväg",
+        "Независимости",
+        "Ленина",
+        "中山",
+        "本町",
     ];
     const KINDS: [&str; 16] = [
-        " Street", " Avenue", " Road North", "straße", "weg", "platz", " Square", "gatan", "gata", "улица", "路", "通り",
-        " Café", " Primary School", " Apotheke", " Parking",
+        " Street",
+        " Avenue",
+        " Road North",
+        "straße",
+        "weg",
+        "platz",
+        " Square",
+        "gatan",
+        "gata",
+        "улица",
+        "路",
+        "通り",
+        " Café",
+        " Primary School",
+        " Apotheke",
+        " Parking",
     ];
     const FRONTS: [&str; 8] = ["", "", "", "Rue ", "Via ", "Calle ", "Old ", "Saint "];
     let pick = |random: u64, of: usize| usize::try_from(random >> 33).expect("31 bits") % of;

@@ -34,7 +34,12 @@ pub fn assert_same(tile: &[u8]) {
                 let feature = feature.expect("a feature for mlt-core");
                 let id = ours.ids().map_or(Value::Null, |ids| ids.get(i));
                 assert_eq!(id, feature.id().map_or(Value::Null, Value::UInt), "{}: id {i}", ours.name());
-                assert_eq!(our_shape(&ours.geometry().shape(i)), their_shape(feature.geometry()), "{}: {i}", ours.name());
+                assert_eq!(
+                    our_shape(&ours.geometry().shape(i)),
+                    their_shape(feature.geometry()),
+                    "{}: {i}",
+                    ours.name()
+                );
                 for (property, theirs) in properties.iter().zip(feature.iter_all_properties()) {
                     let (ours, theirs) = (our_value(property.get(i)), their_value(theirs));
                     assert_eq!(ours, theirs, "{}: value {i}", property.name);

@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use arrow_ipc::writer::FileWriter;
 use indicatif::HumanCount;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use tilekern::Error;
-use tilekern::mlt::{Layer, Options, Property, Tile, Value};
+use tilekern::mlt::{Layer, LayerData, Options, Property, Tile, Value};
 
 use super::json::{LayerJson, type_name};
 use super::{GEOMETRY, IDS, Item, Parts, Reader, choose, geojson, items, layers, names, open};
@@ -16,7 +17,7 @@ use crate::Verdict;
 use crate::archive::Place;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
-use crate::output::Format;
+use crate::output::{Format, arrow_failed};
 use crate::table::{Align, Table};
 use crate::target::Target;
 use crate::text::{counted, cut, quoted};
@@ -355,13 +356,16 @@ fn to_file(chosen: &Chosen<'_, '_>, output: &Path, console: &mut Console) -> Res
     match format {
         Format::Json => serde_json::to_writer(&mut out, &Document(chosen)).map_err(written)?,
         Format::Geojson => serde_json::to_writer(&mut out, &Collection(chosen)).map_err(written)?,
+        Format::Arrow => arrow(chosen, &mut out, output)?,
         Format::Summary => return Err(Stop::Usage("a summary goes to standard output: leave out -o".to_owned())),
         other => return Err(no_text(other)),
     }
     if let Some(fault) = chosen.fault.take() {
         return Err(fault.into());
     }
-    out.write_all(b"\n").map_err(|error| Stop::write(error, output))?;
+    if format != Format::Arrow {
+        out.write_all(b"\n").map_err(|error| Stop::write(error, output))?;
+    }
     out.flush().map_err(|error| Stop::write(error, output))?;
     drop(out);
     let bytes = target.commit_file(&file)?;
@@ -375,4 +379,18 @@ fn to_file(chosen: &Chosen<'_, '_>, output: &Path, console: &mut Console) -> Res
         console.note(format_args!("{name}: {what}, {}", counted(bytes, "byte")));
     }
     Ok(Verdict::Sound)
+}
+
+/// An Arrow IPC file of the one layer that is chosen.
+fn arrow(chosen: &Chosen<'_, '_>, out: impl Write, path: &Path) -> Result<(), Stop> {
+    let mut layers = chosen.layers();
+    let (Some((layer, None)), None) = (layers.next(), layers.next()) else {
+        let message = "an Arrow file holds the columns of one layer: choose it with --layer, without --column";
+        return Err(Stop::Usage(message.to_owned()));
+    };
+    let mut data = LayerData::new();
+    let read = tilekern::mlt::Decoder::with_options(chosen.request.options).layer(layer, &mut data);
+    let batch = read.and_then(|()| data.to_record_batch()).map_err(|error| chosen.told(error))?;
+    let mut writer = FileWriter::try_new(out, &batch.schema()).map_err(|error| arrow_failed(error, path))?;
+    writer.write(&batch).and_then(|()| writer.finish()).map_err(|error| arrow_failed(error, path))
 }

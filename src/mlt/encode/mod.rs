@@ -37,7 +37,7 @@ pub use values::{Member, Nested, Values};
 use stream::{Streams, role};
 
 /// Shared presence fields that a layer of version 2 can have.
-const SHARED: usize = 7;
+const SHARED: u8 = 7;
 
 /// Which features have a value.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,16 @@ pub struct Child<'a> {
     pub codes: Integers,
 }
 
+/// What a layer of version 2 says of its geometry elsewhere.
+#[derive(Clone, Debug)]
+struct Placed {
+    layout: u8,
+    /// The type of all features.
+    uniform: Option<u8>,
+    /// Vertices of each feature, where those can have values.
+    vertices: Option<Vec<usize>>,
+}
+
 /// Writes one layer.
 #[derive(Clone, Debug)]
 pub struct LayerWriter {
@@ -72,8 +82,8 @@ pub struct LayerWriter {
     features: usize,
     shared: Vec<Vec<bool>>,
     shared_coding: Vec<Truths>,
-    /// The geometry once it is there: layout, type of all, vertices of each feature that has values for them.
-    layout: Option<(u8, Option<u8>, Option<Vec<usize>>)>,
+    /// Once the geometry is there.
+    placed: Option<Placed>,
     geometry: Streams,
     /// Version 1: what the columns are, and then what they hold. Version 2 has both in one.
     meta: Streams,
@@ -109,7 +119,7 @@ impl LayerWriter {
             features,
             shared: Vec::new(),
             shared_coding: Vec::new(),
-            layout: None,
+            placed: None,
             geometry: streams.clone(),
             meta: streams.clone(),
             data: streams.clone(),
@@ -129,7 +139,7 @@ impl LayerWriter {
         self.meta.of_version_2("shared presence")?;
         count(present.len(), self.features, "shared presence")?;
         self.meta.truths_payload(present, coding)?;
-        if self.shared.len() == SHARED {
+        if self.shared.len() == usize::from(SHARED) {
             return Err(refused("shared presence"));
         }
         self.shared.push(present.to_vec());
@@ -143,7 +153,7 @@ impl LayerWriter {
     /// [`ErrorKind::Mlt`] for a second one, another number of features or triangles that are none of their features;
     /// [`ErrorKind::Unsupported`] for what the version does not have.
     pub fn geometry(&mut self, geometry: &Geometry, coding: &GeometryCoding) -> Result<(), Error> {
-        if self.layout.is_some() {
+        if self.placed.is_some() {
             return Err(broken(MltFault::RepeatedColumn, "geometry"));
         }
         count(geometry.len(), self.features, "geometry")?;
@@ -151,7 +161,7 @@ impl LayerWriter {
         let mut streams = Streams::new(self.version);
         streams.geometry(geometry, coding)?;
         let vertices = geometry.has_values_of_vertices().then(|| geometry.vertex_counts().collect());
-        self.layout = Some((layout, geometry.uniform(coding), vertices));
+        self.placed = Some(Placed { layout, uniform: geometry.uniform(coding), vertices });
         if self.version == Version::V1 {
             self.meta.byte(4);
             self.columns += 1;
@@ -268,7 +278,7 @@ impl LayerWriter {
     /// [`ErrorKind::Mlt`] without a geometry.
     pub fn m_values(&mut self, name: &str, presence: Presence<'_>, values: Values<'_>) -> Result<(), Error> {
         self.meta.of_version_2("m-values")?;
-        let Some((_, _, vertices)) = &self.layout else { return Err(broken(MltFault::NoGeometry, "m-values")) };
+        let Some(Placed { vertices, .. }) = &self.placed else { return Err(broken(MltFault::NoGeometry, "m-values")) };
         let vertices = vertices.as_ref().ok_or_else(|| refused("m-values"))?;
         let n = match self.bits(&presence)? {
             None => vertices.iter().sum(),
@@ -292,7 +302,9 @@ impl LayerWriter {
     /// # Errors
     /// [`ErrorKind::Mlt`] without a geometry; [`ErrorKind::OutOfRange`] for a layer of 4 GiB or more.
     pub fn finish(self, tile: &mut Vec<u8>) -> Result<(), Error> {
-        let Some((layout, uniform, _)) = self.layout else { return Err(broken(MltFault::NoGeometry, "layer")) };
+        let Some(Placed { layout, uniform, .. }) = self.placed else {
+            return Err(broken(MltFault::NoGeometry, "layer"));
+        };
         let mut body = Streams::new(self.version);
         body.byte(if self.version == Version::V1 { 1 } else { 2 });
         body.text(&self.name);
@@ -415,7 +427,7 @@ impl LayerWriter {
             Presence::Own(_, Truths::Bitmap | Truths::ByteRuns) => 1,
             Presence::Own(_, Truths::Runs) => 2,
             Presence::Own(_, Truths::Sparse) => 3,
-            Presence::Shared(field) => 4 + u8::try_from(*field).unwrap_or(SHARED as u8),
+            Presence::Shared(field) => 4 + u8::try_from(*field).unwrap_or(SHARED),
         }
     }
 

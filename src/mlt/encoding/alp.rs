@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn powers() {
         for i in 0..=MAX {
-            assert_eq!(UP[i], format!("1e{i}").parse().unwrap());
-            assert_eq!(DOWN[i], format!("1e-{i}").parse().unwrap());
+            assert_eq!(UP[i], format!("1e{i}").parse::<f64>().unwrap());
+            assert_eq!(DOWN[i], format!("1e-{i}").parse::<f64>().unwrap());
         }
     }
 

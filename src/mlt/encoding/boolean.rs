@@ -405,7 +405,7 @@ mod tests {
         fn long_byte_runs() {
             for n in [1, 2, 3, 126, 127, 128, 129, 130, 131, 132, 133, 260, 300] {
                 for step in [0u8, 1, 3] {
-                    let mut bitmap: Vec<u8> = (0..n).map(|i: usize| i as u8 / 4 * step ^ i as u8 & step).collect();
+                    let mut bitmap: Vec<u8> = (0..n).map(|i: usize| (i as u8 / 4 * step) ^ (i as u8 & step)).collect();
                     bitmap.extend([7; 3]);
                     let mut out = Vec::new();
                     encode(Logical::BooleanRle, &bitmap, 8 * bitmap.len(), &mut out);

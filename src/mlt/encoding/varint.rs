@@ -54,7 +54,10 @@ mod tests {
     use super::super::testing::{at, everywhere, told};
     use super::*;
 
-    fn decoded<W: Word>(bytes: &[u8], n: usize) -> Result<(Vec<W>, u64), (&'static str, u64, Option<u64>)> {
+    /// Name, offset, and the value's index.
+    type Refusal = (&'static str, u64, Option<u64>);
+
+    fn decoded<W: Word>(bytes: &[u8], n: usize) -> Result<(Vec<W>, u64), Refusal> {
         everywhere(|options| {
             let (mut input, mut out) = (at(bytes), vec![W::zeroed(); n]);
             let result = decode(&mut input, &mut out, options);
