@@ -89,6 +89,9 @@ fn from_features(stream: &Stream, out: &mut Geometry) -> Result<(), Error> {
     let mut corners = std::mem::take(&mut out.corners);
     let mut rest = corners.get_mut();
     let (offsets, mut polygon) = (out.triangles.get(), 0);
+    // The levels that every layer of polygons has.
+    let (items, parts, rings) = (out.geometry_offsets(), out.parts.get(), out.rings.get());
+    let start = |i: usize| rings[parts[items.map_or(i, |items| items[i] as usize)] as usize];
     let mut result = Ok(());
     for (i, &code) in out.types.get().iter().enumerate() {
         if POLYGONS >> code & 1 == 0 {
@@ -97,14 +100,12 @@ fn from_features(stream: &Stream, out: &mut Geometry) -> Result<(), Error> {
         let n = 3 * (offsets[polygon + 1] - offsets[polygon]) as usize;
         polygon += 1;
         let these = rest.split_off_mut(..n).unwrap_or_default();
-        let vertices = out.vertex_range(i).unwrap_or_default();
-        let largest = these.iter().fold(0, |largest: u32, &corner| largest.max(corner)) as usize;
-        if n > 0 && largest >= vertices.len() {
-            result = Err(wrong(stream, largest as u64, vertices.len() as u64).index(i as u64));
+        let (first, vertices) = (start(i), start(i + 1) - start(i));
+        let largest = these.iter().fold(0, |largest: u32, &corner| largest.max(corner));
+        if n > 0 && largest >= vertices {
+            result = Err(wrong(stream, largest.into(), vertices.into()).index(i as u64));
             break;
         }
-        // Vertices are counted in 32 bits.
-        let first = u32::try_from(vertices.start).unwrap_or(u32::MAX);
         these.iter_mut().for_each(|corner| *corner += first);
     }
     out.corners = corners;
