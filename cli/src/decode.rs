@@ -56,7 +56,7 @@ pub struct Args {
     output: Option<PathBuf>,
 
     /// What to write [default: by the extension of OUT; without OUT the summary]
-    #[arg(long, value_name = "FORMAT", alias = "format")]
+    #[arg(long, value_name = "FORMAT", visible_alias = "format")]
     to: Option<Format>,
 
     /// Deflate the arrays of an npz: about half the size, several times the time

@@ -288,8 +288,9 @@ fn every_verb_prints_what_is_documented() {
 
 #[test]
 fn every_kind_of_error_is_documented() {
-    let source = include_str!("../../src/error.rs");
+    let source = concat!(include_str!("../../src/error.rs"), include_str!("../../src/mlt/fault.rs"));
     for (start, least) in [
+        ("impl MltFault {\n", 60),
         ("impl ErrorKind {\n    /// The kind's stable, lower-case name, as in the `--json` output.\n", 20),
         ("impl EncodingFault {\n", 20),
     ] {

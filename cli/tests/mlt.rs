@@ -363,7 +363,23 @@ fn steps_are_told() {
     let told = sound("trace", &path, &format!("--html {}", page.display()));
     assert_eq!((&told["kind"], &told["n_left_out"]), (&json!("mlt"), &json!(0)));
     let html = fs::read_to_string(&page).unwrap();
-    assert!(html.contains("</html>") && html.contains("places") && !html.contains("{{data}}"));
+    assert!(html.contains("</html>") && !html.contains("{{data}}"));
+    let (_, data) = html.split_once("id=\"data\">").unwrap();
+    let data: Value = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    let parts = data["pages"].as_array().unwrap();
+    assert!(parts.len() > 4 && told["n_pages"] == parts.len(), "{data}");
+    let mut shown = 0;
+    for part in parts {
+        let region = &part["bytes"][0];
+        let (start, len) = (region["offset"].as_u64().unwrap(), region["len"].as_u64().unwrap());
+        assert_eq!(region["hex"].as_str().unwrap().len() as u64, 2 * len);
+        let steps = part["steps"].as_array().unwrap();
+        let at = |step: &Value, n: usize| step["at"][n].as_u64().unwrap();
+        assert!(steps.iter().all(|step| at(step, 1) >= start && at(step, 2) <= start + len), "{part}");
+        shown += steps.len();
+    }
+    // Titles of parts are steps, too.
+    assert_eq!(shown + parts.iter().filter(|part| part["title"] != "tile").count(), steps.len());
     // After a fault come the steps up to it.
     let bytes = tile();
     fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
@@ -527,6 +543,30 @@ fn hostile_archives_end_in_errors() {
         drop(database);
         assert_eq!(fault("decode", &path(&format!("{name}.mbtiles#3/4/2")), ""), "archive", "{name}");
     }
+    // A directory that takes little room, and unpacks to much.
+    let leaf = gzip(&vec![0; 80 << 20]);
+    let varint = |n: usize| [n & 127 | 128, n >> 7 & 127 | 128, n >> 14].map(|part| u8::try_from(part).unwrap());
+    // One entry: from id 0, no run, so a directory; its length; offset 0.
+    let root = [&[1, 0, 0][..], &varint(leaf.len()), &[1]].concat();
+    let end = 127 + root.len();
+    let sections = [127, root.len(), end, 0, end, leaf.len(), end + leaf.len(), 0, 1, 1, 1];
+    let mut bytes = b"PMTiles\x03".to_vec();
+    sections.iter().for_each(|&n| bytes.extend((n as u64).to_le_bytes()));
+    // Not clustered; directories as they are, then a whole one of zeros.
+    bytes.extend([0, 1, 1, 6, 3, 3]);
+    bytes.resize(127, 0);
+    for (name, internal) in [("leaf.pmtiles", 2), ("plain.pmtiles", 1)] {
+        bytes[97] = internal;
+        let root = if internal == 2 { gzip(&root) } else { root.clone() };
+        let mut bytes = bytes.clone();
+        let end = 127 + root.len();
+        for (at, n) in [(16, root.len()), (24, end), (40, end), (56, end + leaf.len())] {
+            bytes[at..at + 8].copy_from_slice(&(n as u64).to_le_bytes());
+        }
+        fs::write(path(name), [&bytes[..], &root, &leaf].concat()).unwrap();
+        assert_eq!(fault("decode", &path(&format!("{name}#3/4/2")), ""), "archive", "{name}");
+    }
+    assert!(run("decode", &path("leaf.pmtiles#3/4/2"), "").stderr.contains("unpacks to more than"));
     mbtiles(&path("bomb.mbtiles"), "mlt", &gzip(&vec![0; 4 << 20]));
     assert_eq!(fault("decode", &path("bomb.mbtiles#3/4/2"), "--max-output 1M"), "limit_exceeded");
 }
