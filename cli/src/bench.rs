@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use tilekern::deltacel::{Chunks, Csr, CsrView, Decoder, Encoder, ExceptionPolicy, Profile, Tile};
 use tilekern::kernels::{Kernels, Store};
-use tilekern::simulate::{Params, Simulator};
+use tilekern::mlt::encode::Version;
+use tilekern::simulate::{Params, Simulator, map_tile};
 use tilekern::{Buffer, Error, Limits, Pages, Stream};
 
 use self::measure::{Case, Clock, cpu_time, speedup, take_turns};
@@ -156,13 +157,14 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
 /// The figures of map tiles.
 fn map_tiles(args: &Args, rounds: usize, console: &mut Console) -> Result<mlt::Report, Stop> {
     let Some(path) = &args.path else {
-        let bytes = tilekern::simulate::map_tile(args.seed);
-        return Ok(mlt::measure("simulated".to_owned(), &bytes, rounds, console)?);
+        let made = |name: &str, version| map_tile(args.seed, version).map(|bytes| (name.to_owned(), bytes));
+        let tiles = [made("simulated, version 1", Version::V1)?, made("simulated, version 2", Version::V2)?];
+        return Ok(mlt::measure(&tiles, rounds, console)?);
     };
     match Found::at(path, args.format, &Limits::default())? {
         Found::Mlt(bytes) => {
-            let name = path.display().to_string();
-            Ok(mlt::measure(name, &bytes, rounds, console).map_err(|error| Fault::of(error, path))?)
+            let tile = (path.display().to_string(), bytes);
+            Ok(mlt::measure(&[tile], rounds, console).map_err(|error| Fault::of(error, path))?)
         }
         Found::Archive(archive) => Err(archive.unnamed().into()),
         _ => Err(Fault::new("unsupported", path, "is no map tile: name one, or add --as mlt").into()),

@@ -1,191 +1,111 @@
-//! A map tile of version 1, by which decoders are compared: the kinds of columns that tiles of streets have, in the encodings
-//! that writers choose for them.
+//! Map tiles by which decoders are compared: the kinds of columns that tiles of streets have, in the encodings that writers
+//! choose for them.
 
 use rand_chacha::ChaCha8Rng;
 
 use super::{below, stream};
-use crate::mlt::encoding::integers;
-use crate::mlt::{Logical, Physical};
+use crate::error::Error;
+use crate::mlt::StringLayout;
+use crate::mlt::encode::{
+    Floats, Geometry, GeometryCoding, Integers, LayerWriter, Position, Presence, Shape, Strings, Truths, Values,
+    Version, Vertices, Words,
+};
 
 /// Units along an edge of the tile.
-const EXTENT: u32 = 4096;
+const EXTENT: i32 = 4096;
+
+/// Words that many features share.
+const CLASSES: [&str; 8] = ["primary", "secondary", "residential", "service", "track", "path", "steps", "other"];
 
 /// A tile of three layers: 1,000 places, 4,000 streets and 6,000 buildings, with ids, texts and numbers. The same seed gives
-/// the same tile.
-pub fn map_tile(seed: u64) -> Vec<u8> {
+/// the same features in either version, each with its own encodings.
+///
+/// # Errors
+/// None: features and encodings are those that the writer takes.
+pub fn map_tile(seed: u64, version: Version) -> Result<Vec<u8>, Error> {
     let mut random = stream(seed, 0);
     let mut tile = Vec::new();
-    layer("place", 1_000, Shape::Point, &mut random, &mut tile);
-    layer("street", 4_000, Shape::Line, &mut random, &mut tile);
-    layer("building", 6_000, Shape::Polygon, &mut random, &mut tile);
-    tile
+    for (name, features, kind) in
+        [("place", 1_000, Kind::Point), ("street", 4_000, Kind::Line), ("building", 6_000, Kind::Area)]
+    {
+        let shapes: Vec<Shape> = (0..features).map(|_| shape(kind, &mut random)).collect();
+        layer(name, &shapes, version, &mut random, &mut tile)?;
+    }
+    Ok(tile)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+#[derive(Clone, Copy)]
+enum Kind {
     Point,
     Line,
-    Polygon,
+    Area,
 }
 
-/// A small number.
-fn word(n: usize) -> u32 {
-    u32::try_from(n).expect("small")
+/// Uniform from 0 on, below a small number.
+fn small(below_this: i32, random: &mut ChaCha8Rng) -> i32 {
+    i32::try_from(below(random, below_this.unsigned_abs() as usize)).expect("small")
 }
 
-/// A random letter, or any other byte.
-fn byte(first: u8, of: usize, random: &mut ChaCha8Rng) -> u8 {
-    first.wrapping_add(below(random, of).to_le_bytes()[0])
-}
-
-/// Appends an unsigned LEB128 number.
-fn number(mut value: usize, out: &mut Vec<u8>) {
-    loop {
-        let low = value.to_le_bytes()[0] & 127;
-        value >>= 7;
-        out.push(if value == 0 { low } else { low | 128 });
-        if value == 0 {
-            return;
-        }
-    }
-}
-
-/// Appends a stream of bytes that are no integers.
-fn bytes(kind: u8, count: usize, payload: &[u8], out: &mut Vec<u8>) {
-    out.extend([kind, 0]);
-    number(count, out);
-    number(payload.len(), out);
-    out.extend(payload);
-}
-
-/// Appends a stream of integers.
-fn integers(kind: u8, logical: Logical, physical: Physical, signed: bool, values: &[u32], out: &mut Vec<u8>) {
-    let mut payload = Vec::new();
-    let (logical, words) = integers::encode(physical, logical, signed, values, &mut payload);
-    let code = match logical {
-        Logical::Delta => 0x20,
-        Logical::DeltaRle { .. } => 0x2c,
-        Logical::Rle { .. } => 0x60,
-        _ => 0,
-    };
-    let width = match physical {
-        Physical::None => 0,
-        Physical::VarInt => 2,
-        _ => 1,
-    };
-    out.extend([kind, code | width]);
-    number(words as usize, out);
-    number(payload.len(), out);
-    if let Logical::Rle { runs } | Logical::DeltaRle { runs } = logical {
-        number(runs as usize, out);
-        number(values.len(), out);
-    }
-    out.extend(payload);
-}
-
-/// Appends vertices as differences of each coordinate.
-fn vertices(vertices: &[[u32; 2]], out: &mut Vec<u8>) {
-    let mut before = [0u32; 2];
-    let mut words = Vec::with_capacity(2 * vertices.len());
-    for &vertex in vertices {
-        for (value, before) in vertex.into_iter().zip(&mut before) {
-            let step = value.wrapping_sub(*before).cast_signed();
-            words.push((step << 1 ^ step >> 31).cast_unsigned());
-            *before = value;
-        }
-    }
-    let mut payload = Vec::new();
-    integers::encode_words(Physical::FastPfor256, &words, &mut payload);
-    out.extend([0x13, 0x41]);
-    number(words.len(), out);
-    number(payload.len(), out);
-    out.extend(payload);
-}
-
-/// Appends a layer. Each column's metadata stand before the data of all.
-fn layer(name: &str, features: usize, shape: Shape, random: &mut ChaCha8Rng, out: &mut Vec<u8>) {
-    let mut body = vec![1];
-    number(name.len(), &mut body);
-    body.extend(name.as_bytes());
-    number(EXTENT as usize, &mut body);
-    number(6, &mut body);
-    body.extend([0, 4]);
-    for (kind, name) in [(29, "name"), (28, "class"), (16, "level"), (24, "size")] {
-        body.push(kind);
-        number(name.len(), &mut body);
-        body.extend(name.as_bytes());
-    }
-    let ids: Vec<u32> = (0..features).map(|i| 1_000 + word(i)).collect();
-    integers(0x10, Logical::DeltaRle { runs: 0 }, Physical::VarInt, false, &ids, &mut body);
-    geometry(features, shape, random, &mut body);
-
-    // Texts of which half are there.
-    let present: Vec<u8> = (0..features.div_ceil(8)).map(|_| byte(0, 256, random)).collect();
-    let there = (0..features).filter(|i| present[i / 8] >> (i % 8) & 1 == 1).count();
-    let (mut lengths, mut text) = (Vec::new(), Vec::new());
-    for _ in 0..there {
-        let length = 4 + below(random, 20);
-        lengths.push(word(length));
-        text.extend((0..length).map(|_| byte(b'a', 26, random)));
-    }
-    number(3, &mut body);
-    bytes(0x00, features, &present, &mut body);
-    integers(0x30, Logical::None, Physical::VarInt, false, &lengths, &mut body);
-    bytes(0x10, there, &text, &mut body);
-
-    // One of a few words.
-    let words = ["primary", "secondary", "residential", "service", "track", "path", "steps", "other"];
-    let lengths: Vec<u32> = words.iter().map(|text| word(text.len())).collect();
-    let codes: Vec<u32> = (0..features).map(|_| word(below(random, words.len()))).collect();
-    number(3, &mut body);
-    integers(0x36, Logical::None, Physical::VarInt, false, &lengths, &mut body);
-    integers(0x22, Logical::None, Physical::FastPfor256, false, &codes, &mut body);
-    bytes(0x11, words.len(), words.concat().as_bytes(), &mut body);
-
-    let levels: Vec<u32> = (0..features).map(|_| word(below(random, 40)).wrapping_sub(8)).collect();
-    integers(0x10, Logical::None, Physical::FastPfor256, true, &levels, &mut body);
-    let sizes: Vec<u8> = (0..features).flat_map(|_| (below(random, 10_000) as f32 / 10.0).to_le_bytes()).collect();
-    bytes(0x10, features, &sizes, &mut body);
-
-    number(body.len(), out);
-    out.extend(body);
-}
-
-fn geometry(features: usize, shape: Shape, random: &mut ChaCha8Rng, out: &mut Vec<u8>) {
-    let mut all = Vec::new();
-    let mut lengths = Vec::new();
-    for _ in 0..features {
-        let mut at = [0, 1].map(|_| word(below(random, EXTENT as usize)));
-        let n = match shape {
-            Shape::Point => 1,
-            Shape::Line => 2 + below(random, 14),
-            Shape::Polygon => 4 + below(random, 4),
+/// A geometry whose vertices are near each other.
+fn shape(kind: Kind, random: &mut ChaCha8Rng) -> Shape {
+    let start = [small(EXTENT, random), small(EXTENT, random)];
+    let mut path = |n: i32| -> Vec<Position> {
+        let mut at = start;
+        let mut next = || {
+            let here = at;
+            at = at.map(|at| at + small(64, random) - 31);
+            here
         };
-        lengths.push(word(n));
-        for _ in 0..n {
-            all.push(at);
-            at = at.map(|at| at.wrapping_add(word(below(random, 64))).wrapping_sub(31));
-        }
-    }
-    let varint =
-        |kind, values: &[u32], out: &mut Vec<u8>| integers(kind, Logical::None, Physical::VarInt, false, values, out);
-    let types = vec![shape as u32; features];
-    let n_streams = match shape {
-        Shape::Point => 2,
-        Shape::Line => 3,
-        Shape::Polygon => 4,
+        (0..n).map(|_| next()).collect()
     };
-    number(n_streams, out);
-    integers(0x30, Logical::Rle { runs: 0 }, Physical::VarInt, false, &types, out);
-    match shape {
-        Shape::Point => {}
-        Shape::Line => varint(0x32, &lengths, out),
-        Shape::Polygon => {
-            integers(0x32, Logical::Rle { runs: 0 }, Physical::VarInt, false, &vec![1; features], out);
-            varint(0x33, &lengths, out);
-        }
+    match kind {
+        Kind::Point => Shape::Point(start),
+        Kind::Line => Shape::LineString(path(2 + start[0] % 14)),
+        Kind::Area => Shape::Polygon(vec![path(4 + start[0] % 4)]),
     }
-    vertices(&all, out);
+}
+
+fn layer(
+    name: &str,
+    shapes: &[Shape],
+    version: Version,
+    random: &mut ChaCha8Rng,
+    tile: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let features = shapes.len();
+    let second = version == Version::V2;
+    let mut layer = LayerWriter::new(version, name, EXTENT.unsigned_abs(), features)?;
+    let vertices = if second { Vertices::Rans } else { Vertices::ComponentwiseDelta(Words::FastPfor) };
+    let runs = Integers::Rle(Words::VarInt);
+    layer.geometry(&Geometry::new(shapes)?, &GeometryCoding { types: runs, vertices, ..GeometryCoding::default() })?;
+    let ids: Vec<u32> = (1_000..).take(features).collect();
+    layer.ids(Presence::All, Values::UInt32(&ids, Integers::DeltaRle(Words::VarInt)))?;
+
+    // Half have a name.
+    let there: Vec<bool> = (0..features).map(|_| below(random, 2) == 1).collect();
+    let mut name = || -> String { (0..4 + below(random, 20)).map(|_| char::from(letter(random))).collect() };
+    let names: Vec<String> = there.iter().filter(|there| **there).map(|_| name()).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let present = Presence::Own(&there, Truths::Bitmap);
+    let layout = if second { StringLayout::Fsst } else { StringLayout::Plain };
+    layer.column("name", present, Values::Strings(&names, Strings::new(layout)))?;
+
+    let classes: Vec<&str> = (0..features).map(|_| CLASSES[below(random, CLASSES.len())]).collect();
+    let codes = if second { Integers::BitPacked } else { Integers::Values(Words::FastPfor) };
+    let coding = Strings { codes, ..Strings::new(StringLayout::Dictionary) };
+    layer.column("class", Presence::All, Values::Strings(&classes, coding))?;
+
+    let levels: Vec<i32> = (0..features).map(|_| small(40, random) - 8).collect();
+    layer.column("level", Presence::All, Values::Int32(&levels, Integers::Values(Words::FastPfor)))?;
+    let sizes: Vec<f64> = (0..features).map(|_| f64::from(small(10_000, random)) / 10.0).collect();
+    let coding = if second { Floats::Alp(Words::FastPfor) } else { Floats::Plain };
+    layer.column("size", Presence::All, Values::Double(&sizes, coding))?;
+    layer.finish(tile)
+}
+
+/// A letter.
+fn letter(random: &mut ChaCha8Rng) -> u8 {
+    b"etaoinshrdlucmfgypwbvkxqjz"[below(random, 26).min(below(random, 26))]
 }
 
 #[cfg(test)]
@@ -194,14 +114,24 @@ mod tests {
     use crate::mlt::{Decoder, Options, Tile, TileData};
 
     #[test]
-    fn it_is_sound_and_the_same() {
-        let bytes = map_tile(0);
-        assert!(bytes == map_tile(0) && bytes != map_tile(1));
-        let tile = Tile::open(&bytes, &Options::new().unwrap()).unwrap();
-        let mut data = TileData::new();
-        Decoder::new().unwrap().tile(&tile, &mut data).unwrap();
-        let shapes: Vec<(usize, usize)> =
-            data.layers().iter().map(|layer| (layer.features(), layer.properties().len())).collect();
-        assert_eq!(shapes, [(1_000, 4), (4_000, 4), (6_000, 4)]);
+    fn they_are_sound_and_the_same() {
+        let mut decoded = Vec::new();
+        for version in [Version::V1, Version::V2] {
+            let bytes = map_tile(0, version).unwrap();
+            assert!(bytes == map_tile(0, version).unwrap() && bytes != map_tile(1, version).unwrap());
+            let tile = Tile::open(&bytes, &Options::new().unwrap()).unwrap();
+            let mut data = TileData::new();
+            Decoder::new().unwrap().tile(&tile, &mut data).unwrap();
+            let shapes: Vec<(usize, usize)> =
+                data.layers().iter().map(|layer| (layer.features(), layer.properties().len())).collect();
+            assert_eq!(shapes, [(1_000, 4), (4_000, 4), (6_000, 4)]);
+            decoded.push(data);
+        }
+        for (one, other) in decoded[0].layers().iter().zip(decoded[1].layers()) {
+            assert_eq!(one.geometry().coordinates(), other.geometry().coordinates());
+            for (one, other) in one.properties().zip(other.properties()) {
+                assert!(one.iter().eq(other.iter()), "{}", one.name);
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ const WORDS: usize = 1 << 14;
 pub struct Report {
     pub cpu: String,
     pub kernels: Vec<&'static str>,
-    pub tile: TileFacts,
+    pub tiles: Vec<TileFacts>,
     pub results: Vec<TileRow>,
     pub kernel_ops: Vec<OpRow>,
 }
@@ -39,6 +39,7 @@ pub struct TileFacts {
 
 #[derive(Serialize)]
 pub struct TileRow {
+    pub tile: String,
     /// What is done with the tile: `open`, or `decode` with everything.
     pub what: &'static str,
     pub kernel: &'static str,
@@ -60,24 +61,28 @@ pub struct OpRow {
     pub x_memcpy: f64,
 }
 
-/// All figures. `name` is what the tile is called.
-pub fn measure(name: String, bytes: &[u8], rounds: usize, console: &mut Console) -> Result<Report, Error> {
+/// All figures, of tiles with their names.
+pub fn measure(tiles: &[(String, Vec<u8>)], rounds: usize, console: &mut Console) -> Result<Report, Error> {
     console.note("timing whole tiles");
-    let tile = Tile::open(bytes, &Options::new()?)?;
-    let mut data = TileData::new();
-    Decoder::new()?.tile(&tile, &mut data)?;
-    let facts = TileFacts {
-        name,
-        bytes: bytes.len(),
-        decoded_bytes: data.layers().iter().map(decoded).sum(),
-        layers: tile.layers().len(),
-        features: tile.layers().map(|layer| layer.features()).sum(),
-        columns: tile.layers().map(|layer| layer.columns().len()).sum(),
-    };
-    let results = tiles(&tile, facts.decoded_bytes, rounds)?;
+    let (mut facts, mut results) = (Vec::new(), Vec::new());
+    for (name, bytes) in tiles {
+        let tile = Tile::open(bytes, &Options::new()?)?;
+        let mut data = TileData::new();
+        Decoder::new()?.tile(&tile, &mut data)?;
+        let decoded_bytes = data.layers().iter().map(decoded).sum();
+        results.extend(levels(name, &tile, decoded_bytes, rounds)?);
+        facts.push(TileFacts {
+            name: name.clone(),
+            bytes: bytes.len(),
+            decoded_bytes,
+            layers: tile.layers().len(),
+            features: tile.layers().map(|layer| layer.features()).sum(),
+            columns: tile.layers().map(|layer| layer.columns().len()).sum(),
+        });
+    }
     console.note("timing kernels");
     let kernels = Kernels::available().map(Kernels::name).collect();
-    Ok(Report { cpu: cpu_name(), kernels, tile: facts, results, kernel_ops: kernel_ops(rounds) })
+    Ok(Report { cpu: cpu_name(), kernels, tiles: facts, results, kernel_ops: kernel_ops(rounds) })
 }
 
 /// Bytes of the arrays that a layer decodes to.
@@ -117,7 +122,7 @@ fn values(values: &Values<'_>) -> usize {
 }
 
 /// A tile on every level, into memory that is reused.
-fn tiles(tile: &Tile<'_>, decoded_bytes: u64, rounds: usize) -> Result<Vec<TileRow>, Error> {
+fn levels(name: &str, tile: &Tile<'_>, decoded_bytes: u64, rounds: usize) -> Result<Vec<TileRow>, Error> {
     let mut cases = vec![copy(usize::try_from(decoded_bytes).unwrap_or(0))];
     let mut names = Vec::new();
     for kernels in Kernels::available() {
@@ -139,6 +144,7 @@ fn tiles(tile: &Tile<'_>, decoded_bytes: u64, rounds: usize) -> Result<Vec<TileR
     }
     take_turns(&mut cases, rounds, Duration::from_millis(10));
     let rows = names.iter().zip(&cases[1..]).map(|(&(what, kernel), case)| TileRow {
+        tile: name.to_owned(),
         what,
         kernel,
         us_per_tile: case.median() * 1e6,
@@ -263,23 +269,21 @@ fn kernel_ops(rounds: usize) -> Vec<OpRow> {
 impl Report {
     /// The report for people.
     pub fn lines(&self) -> Vec<String> {
-        let tile = &self.tile;
-        let mut lines = vec![
-            format!("CPU   {}, tilekern {}", self.cpu, env!("CARGO_PKG_VERSION")),
-            format!(
-                "tile  {}: {}, {} once decoded, {}, {}, {}",
-                tile.name,
-                counted(tile.bytes as u64, "byte"),
-                counted(tile.decoded_bytes, "byte"),
+        let mut lines = vec![format!("CPU   {}, tilekern {}", self.cpu, env!("CARGO_PKG_VERSION"))];
+        lines.extend(self.tiles.iter().map(|tile| {
+            let counts = [
+                format!("{} once decoded", counted(tile.decoded_bytes, "byte")),
                 counted(tile.layers as u64, "layer"),
                 counted(tile.features as u64, "feature"),
-                counted(tile.columns as u64, "column")
-            ),
-            String::new(),
-        ];
+                counted(tile.columns as u64, "column"),
+            ];
+            format!("tile  {}: {}, {}", tile.name, counted(tile.bytes as u64, "byte"), counts.join(", "))
+        }));
+        lines.push(String::new());
         let (left, right) = (Align::Left, Align::Right);
         let mut table = Table::new([
             ("whole tile, one thread", left),
+            ("", left),
             ("level", left),
             ("us/tile", right),
             ("MB/s", right),
@@ -287,7 +291,14 @@ impl Report {
         ]);
         for row in &self.results {
             let [time, speed] = [format!("{:.1}", row.us_per_tile), format!("{:.0}", row.mb_per_s)];
-            table.row([row.what.into(), row.kernel.into(), time, speed, format!("{:.2}", row.x_memcpy)]);
+            table.row([
+                row.tile.clone(),
+                row.what.into(),
+                row.kernel.into(),
+                time,
+                speed,
+                format!("{:.2}", row.x_memcpy),
+            ]);
         }
         lines.extend(table.lines());
         lines.push("Medians of CPU time; MB of the tile; memcpy copies what it decodes to.".to_owned());
