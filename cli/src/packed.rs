@@ -45,6 +45,9 @@ pub fn unpack(bytes: &[u8], packing: Packing, limit: u64, path: &Path) -> Result
         Packing::Zstd => (zstd(bytes, limit), "zstd"),
     };
     let unpacked = unpacked.map_err(|error| {
+        if error.kind() == io::ErrorKind::OutOfMemory {
+            return Fault::from(Error::io(error, path));
+        }
         let message = format!("does not unpack as {name}: {error}; fetch it again, or pack it anew");
         Fault::new("compression", path, message)
     })?;
@@ -80,6 +83,7 @@ fn zstd(bytes: &[u8], limit: u64) -> io::Result<Vec<u8>> {
         let mut piece = OutBuffer::around(&mut step[..]);
         let left = context.decompress_stream(&mut piece, &mut input).map_err(failed)?;
         let written = piece.pos();
+        out.try_reserve(written).map_err(|_| io::ErrorKind::OutOfMemory)?;
         out.extend_from_slice(&step[..written]);
         let done = input.pos == bytes.len();
         if out.len() as u64 > limit || done && left == 0 {

@@ -86,7 +86,7 @@ fn all_values_are_decoded() {
     let places = &values()["layers"][0];
     assert_eq!(sound("decode", &path, "--layer places")["layers"], json!([places]));
     assert_eq!(sound("decode", &path, "--layer 0")["layers"], json!([places]));
-    let some = sound("decode", &path, "--column rank --column id");
+    let some = sound("decode", &path, "--column rank --column id --column rank");
     let ranks = json!({
         "name": "places", "version": 1, "extent": 4096, "feature_count": 2, "ids": [7, 9],
         "columns": [places["columns"][1]],

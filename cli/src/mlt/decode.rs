@@ -149,10 +149,13 @@ fn entries<'t>(tile: &'t Tile<'_>, request: &Request<'_>) -> Result<Vec<Entry<'t
                     continue;
                 }
                 let mut some = Vec::new();
-                for (word, found) in request.columns.iter().zip(&mut found) {
+                for (n, word) in request.columns.iter().enumerate() {
                     let items = items(layer, word);
-                    *found |= !items.is_empty();
-                    some.extend(items);
+                    found[n] |= !items.is_empty();
+                    // A word that is given twice is meant once.
+                    if !request.columns[..n].contains(word) {
+                        some.extend(items);
+                    }
                 }
                 if some.is_empty() {
                     continue;
