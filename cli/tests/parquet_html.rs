@@ -26,6 +26,8 @@ fn main() {
             Trial::test("a byte lights its steps and its values", || bytes(browser)),
             Trial::test("a click keeps what is lit", || clicks(browser)),
             Trial::test("pages are drawn when they are opened", || pages(browser)),
+            #[cfg(feature = "archives")]
+            Trial::test("a step of a map tile lights its bytes", || map_tile(browser)),
         ],
         None => {
             let missing = || Err(Failed::from(format!("none of these is installed: {}", BROWSERS.join(", "))));
@@ -37,9 +39,14 @@ fn main() {
 
 /// What a script finds in the page of a column: the value that it returns.
 fn found(browser: &str, column: &str, script: &str) -> Result<Value, Failed> {
+    found_in(browser, "orders.parquet", support::parquet::orders, column, script)
+}
+
+/// The same of a part of a file that is made for it.
+fn found_in(browser: &str, name: &str, make: fn(&Path), column: &str, script: &str) -> Result<Value, Failed> {
     let folder = tempdir()?;
-    let (file, page) = (folder.path().join("orders.parquet"), folder.path().join("trace.html"));
-    support::parquet::orders(&file);
+    let (file, page) = (folder.path().join(name), folder.path().join("trace.html"));
+    make(&file);
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let run = tilekern(["trace", &text(&file), column, "--html", &text(&page)]);
     if run.code != Some(0) {
@@ -149,4 +156,20 @@ fn pages(browser: &str) -> Result<(), Failed> {
     "#;
     let told = found(browser, "country", script)?;
     same(&told, serde_json::json!({"pages": 5, "open": 3, "drawn": 3, "title": true, "wide": true}))
+}
+
+#[cfg(feature = "archives")]
+fn map_tile(browser: &str) -> Result<(), Failed> {
+    let script = r#"
+        const number = data.pages.findIndex(page => page.steps.some(step => step.label.includes("column name")));
+        const page = open(number), step = data.pages[number].steps.findIndex(step => step.label.includes("column name"));
+        const [, start, end] = data.pages[number].steps[step].at;
+        mouse(page.steps[step], "mouseover");
+        return { bytes: lit(page.bytes[0], "lit-main").length === end - start, long: end - start,
+            step: lit(page.steps, "lit-main").length, parts: page.parts.children.length };
+    "#;
+    let make = |path: &Path| fs::write(path, support::mlt::tile()).expect("written");
+    let told = found_in(browser, "tile.mlt", make, "places.rank", script)?;
+    // A length and four letters; there are steps and bytes, and no values beside them.
+    same(&told, serde_json::json!({"bytes": true, "long": 5, "step": 1, "parts": 2}))
 }
