@@ -211,7 +211,11 @@ fn of_part(bytes: &[u8], part: Option<&Step>, steps: &[&Step], fault: Option<&Fa
         detail: cut(&step.detail, TEXT).into_owned(),
         at: (0, step.span.start, step.span.end),
     });
-    let title = part.map_or_else(|| "tile".to_owned(), |part| format!("{}: {}", part.label, part.detail));
+    let title = match part {
+        None => "tile".to_owned(),
+        Some(part) if part.detail.is_empty() => part.label.clone(),
+        Some(part) => format!("{}: {}", part.label, part.detail),
+    };
     Page {
         group: 0,
         title: cut(&title, TEXT).into_owned(),
