@@ -275,7 +275,7 @@ fn encoding(selector: u8, extra: u8, count: usize, payload: &[u8], options: &Opt
                 2 | 3 => Logical::Delta,
                 4 | 5 => Logical::ComponentwiseDelta,
                 6 => Logical::ComponentwiseDelta2,
-                _ => Logical::Morton { bits: u32::from(extra >> 6) * 8, shift: u32::from(extra) },
+                _ => Logical::Morton { bits: u32::from(extra >> 6) * 5, shift: u32::from(extra) },
             };
             let stride = if extra & 64 != 0 && extra >> 3 & 7 < 6 { 3 } else { 2 };
             let mut out = vec![0i32; usize::from(stride) * count];

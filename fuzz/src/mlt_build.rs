@@ -75,8 +75,30 @@ pub struct Drawn {
     pub layers: Vec<MeantLayer>,
 }
 
-/// Layers of any version, or of one: then without empty lines and rings, which not every reader closes well.
-pub fn draw(data: &[u8], only: Option<Version>) -> Drawn {
+/// What layers may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// All that version 1 has.
+    First,
+    /// What all readers of version 1 agree on: features, no empty lines and rings, truth values in runs of bytes.
+    Common,
+    /// All that version 2 has.
+    Second,
+}
+
+impl Form {
+    fn version(self) -> Version {
+        if self == Form::Second { Version::V2 } else { Version::V1 }
+    }
+
+    /// The smallest number of anything that lines, rings and layers are made of.
+    fn least(self) -> usize {
+        usize::from(self == Form::Common)
+    }
+}
+
+/// Layers of any version, or of one form.
+pub fn draw(data: &[u8], only: Option<Form>) -> Drawn {
     let (mut data, mut drawn) = (Unstructured::new(data), Drawn { tile: Vec::new(), layers: Vec::new() });
     for i in 0..3 {
         let Ok(more) = data.ratio(3u8, 4u8) else { break };
@@ -170,16 +192,17 @@ fn integers(data: &mut Unstructured<'_>) -> Result<Integers> {
 }
 
 /// One that the version has, for what must not fail.
-fn safe_integers(data: &mut Unstructured<'_>, version: Version) -> Result<Integers> {
+fn safe_integers(data: &mut Unstructured<'_>, form: Form) -> Result<Integers> {
     let integers = integers(data)?;
     let second = matches!(integers, Integers::Delta2(_) | Integers::BitPacked);
-    Ok(if second && version == Version::V1 { Integers::default() } else { integers })
+    Ok(if second && form != Form::Second { Integers::default() } else { integers })
 }
 
-fn bits_coding(data: &mut Unstructured<'_>, version: Version) -> Result<Truths> {
-    let of_version = match version {
-        Version::V1 => [Truths::Bitmap, Truths::ByteRuns, Truths::ByteRuns],
-        Version::V2 => [Truths::Bitmap, Truths::Runs, Truths::Sparse],
+fn bits_coding(data: &mut Unstructured<'_>, form: Form) -> Result<Truths> {
+    let of_version = match form {
+        Form::First => [Truths::Bitmap, Truths::ByteRuns, Truths::ByteRuns],
+        Form::Common => [Truths::ByteRuns; 3],
+        Form::Second => [Truths::Bitmap, Truths::Runs, Truths::Sparse],
     };
     Ok(*data.choose(&of_version)?)
 }
@@ -212,7 +235,7 @@ enum Owned {
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "any values will do")]
 impl Owned {
-    fn draw(data: &mut Unstructured<'_>, version: Version, n: usize) -> Result<Owned> {
+    fn draw(data: &mut Unstructured<'_>, form: Form, n: usize) -> Result<Owned> {
         let kind = data.int_in_range(0..=9u8)?;
         let numbers = numbers(data, n)?;
         let floats = |data: &mut Unstructured<'_>| -> Result<(bool, Floats)> {
@@ -220,7 +243,7 @@ impl Owned {
             Ok((data.ratio(3u8, 4u8)?, *data.choose(&[Floats::Plain, Floats::Alp(words), Floats::Dictionary(words)])?))
         };
         Ok(match kind {
-            0 => Owned::Bool(truths(data, n)?, bits_coding(data, version)?),
+            0 => Owned::Bool(truths(data, n)?, bits_coding(data, form)?),
             1 => Owned::Int8(numbers.iter().map(|&n| n as i8).collect(), integers(data)?),
             2 => Owned::UInt8(numbers.iter().map(|&n| n as u8).collect(), integers(data)?),
             3 => Owned::Int32(numbers.iter().map(|&n| n as i32).collect(), integers(data)?),
@@ -292,13 +315,13 @@ enum Which {
 }
 
 impl Which {
-    fn draw(data: &mut Unstructured<'_>, version: Version, n: usize, shared: &[Vec<bool>]) -> Result<Which> {
+    fn draw(data: &mut Unstructured<'_>, form: Form, n: usize, shared: &[Vec<bool>]) -> Result<Which> {
         let choice = data.int_in_range(0..=4u8)?;
         if choice == 4 && !shared.is_empty() {
             let field = data.choose_index(shared.len())?;
             return Ok(Which::Shared(field, shared[field].clone()));
         }
-        Ok(if choice < 2 { Which::All } else { Which::Own(truths(data, n)?, bits_coding(data, version)?) })
+        Ok(if choice < 2 { Which::All } else { Which::Own(truths(data, n)?, bits_coding(data, form)?) })
     }
 
     fn bits(&self) -> Option<&[bool]> {
@@ -328,24 +351,25 @@ fn written<T>(result: std::result::Result<T, Error>) -> Option<T> {
     }
 }
 
-fn layer(data: &mut Unstructured<'_>, only: Option<Version>, drawn: &mut Drawn) -> Result<()> {
-    let version = if data.arbitrary()? { Version::V1 } else { Version::V2 };
-    let version = only.unwrap_or(version);
+fn layer(data: &mut Unstructured<'_>, only: Option<Form>, drawn: &mut Drawn) -> Result<()> {
+    let form = if data.arbitrary()? { Form::First } else { Form::Second };
+    let form = only.unwrap_or(form);
     let n =
         usize::from(if data.ratio(1u8, 4u8)? { data.arbitrary::<u16>()? % 700 } else { data.arbitrary::<u16>()? % 24 });
+    let n = n.max(form.least());
     let name = format!("layer {}", drawn.layers.len());
     let extent = 1 << data.int_in_range(6..=21u32)?;
-    let mut writer = LayerWriter::new(version, &name, extent, n).expect("a sound layer");
+    let mut writer = LayerWriter::new(form.version(), &name, extent, n).expect("a sound layer");
     let mut shared: Vec<Vec<bool>> = Vec::new();
-    if version == Version::V2 {
+    if form == Form::Second {
         for _ in 0..data.int_in_range(0..=3u8)? {
             let bits = truths(data, n)?;
-            writer.shared_presence(&bits, bits_coding(data, version)?).expect("a sound field");
+            writer.shared_presence(&bits, bits_coding(data, form)?).expect("a sound field");
             shared.push(bits);
         }
     }
     let mut meant = MeantLayer {
-        version: if version == Version::V1 { 1 } else { 2 },
+        version: if form == Form::Second { 2 } else { 1 },
         name,
         extent,
         ids: None,
@@ -356,16 +380,16 @@ fn layer(data: &mut Unstructured<'_>, only: Option<Version>, drawn: &mut Drawn) 
         m_values: Vec::new(),
         nested: Vec::new(),
     };
-    geometry(data, version, n, usize::from(only.is_some()), &mut writer, &mut meant)?;
+    geometry(data, form, n, &mut writer, &mut meant)?;
     for i in 0..data.int_in_range(0..=5u8)? {
         let name = format!("{}{i}", text(data.arbitrary::<u16>()?.into()));
         // What fails for want of bytes leaves the layer as it is.
         let added = match data.int_in_range(0..=9u8)? {
-            0 => ids(data, version, n, &shared, &mut writer, &mut meant),
-            1 | 2 => dictionary(data, version, n, name, &shared, &mut writer, &mut meant),
-            3 => m_values(data, version, name, &shared, &mut writer, &mut meant),
-            4 | 5 if version == Version::V2 => nested(data, n, name, &shared, &mut writer, &mut meant),
-            _ => column(data, version, n, name, &shared, &mut writer, &mut meant),
+            0 => ids(data, form, n, &shared, &mut writer, &mut meant),
+            1 | 2 => dictionary(data, form, n, name, &shared, &mut writer, &mut meant),
+            3 => m_values(data, form, name, &shared, &mut writer, &mut meant),
+            4 | 5 if form == Form::Second => nested(data, n, name, &shared, &mut writer, &mut meant),
+            _ => column(data, form, n, name, &shared, &mut writer, &mut meant),
         };
         if added.is_err() {
             break;
@@ -378,15 +402,15 @@ fn layer(data: &mut Unstructured<'_>, only: Option<Version>, drawn: &mut Drawn) 
 
 fn column(
     data: &mut Unstructured<'_>,
-    version: Version,
+    form: Form,
     n: usize,
     name: String,
     shared: &[Vec<bool>],
     writer: &mut LayerWriter,
     meant: &mut MeantLayer,
 ) -> Result<()> {
-    let which = Which::draw(data, version, n, shared)?;
-    let values = Owned::draw(data, version, which.bits().map_or(n, set))?;
+    let which = Which::draw(data, form, n, shared)?;
+    let values = Owned::draw(data, form, which.bits().map_or(n, set))?;
     if written(writer.column(&name, which.presence(), values.values())).is_some() {
         meant.columns.push(Meant { name, cells: spread(values.cells(), which.bits()) });
     }
@@ -395,7 +419,7 @@ fn column(
 
 fn ids(
     data: &mut Unstructured<'_>,
-    version: Version,
+    form: Form,
     n: usize,
     shared: &[Vec<bool>],
     writer: &mut LayerWriter,
@@ -404,7 +428,7 @@ fn ids(
     if meant.ids.is_some() {
         return Ok(());
     }
-    let which = Which::draw(data, version, n, shared)?;
+    let which = Which::draw(data, form, n, shared)?;
     let numbers = numbers(data, which.bits().map_or(n, set))?;
     let coding = integers(data)?;
     let values = if data.arbitrary()? {
@@ -420,7 +444,7 @@ fn ids(
 
 fn dictionary(
     data: &mut Unstructured<'_>,
-    version: Version,
+    form: Form,
     n: usize,
     name: String,
     shared: &[Vec<bool>],
@@ -429,7 +453,7 @@ fn dictionary(
 ) -> Result<()> {
     let mut of_children = Vec::new();
     for i in 0..data.int_in_range(0..=3u8)? {
-        let which = Which::draw(data, version, n, shared)?;
+        let which = Which::draw(data, form, n, shared)?;
         let values: Vec<&str> = numbers(data, which.bits().map_or(n, set))?.iter().map(|&n| text(n)).collect();
         of_children.push((format!(":{i}"), which, values, integers(data)?));
     }
@@ -449,18 +473,18 @@ fn dictionary(
 
 fn m_values(
     data: &mut Unstructured<'_>,
-    version: Version,
+    form: Form,
     name: String,
     shared: &[Vec<bool>],
     writer: &mut LayerWriter,
     meant: &mut MeantLayer,
 ) -> Result<()> {
     let Some(shapes) = &meant.shapes else { return Ok(()) };
-    let which = Which::draw(data, version, shapes.len(), shared)?;
+    let which = Which::draw(data, form, shapes.len(), shared)?;
     let has = |i: usize| which.bits().is_none_or(|bits| bits[i]);
     let counts: Vec<usize> = shapes.iter().map(|shape| positions(shape).len()).collect();
     let n = counts.iter().enumerate().map(|(i, n)| if has(i) { *n } else { 0 }).sum();
-    let values = Owned::draw(data, version, n)?;
+    let values = Owned::draw(data, form, n)?;
     if written(writer.m_values(&name, which.presence(), values.values())).is_some() {
         let mut cells = values.cells().into_iter();
         let mut take = |n: usize| Cell::List(cells.by_ref().take(n).collect());
@@ -482,9 +506,8 @@ fn positions(shape: &Shape) -> Vec<Position> {
 
 fn geometry(
     data: &mut Unstructured<'_>,
-    version: Version,
+    form: Form,
     n: usize,
-    least: usize,
     writer: &mut LayerWriter,
     meant: &mut MeantLayer,
 ) -> Result<()> {
@@ -520,10 +543,10 @@ fn geometry(
         (0..n).map(|_| stride()).collect()
     };
     let coding = GeometryCoding {
-        types: safe_integers(data, version)?,
+        types: safe_integers(data, form)?,
         types_stream: data.arbitrary()?,
-        lengths: safe_integers(data, version)?,
-        triangles: safe_integers(data, version)?,
+        lengths: safe_integers(data, form)?,
+        triangles: safe_integers(data, form)?,
         vertices: {
             let words = words(data)?;
             *data.choose(&[
@@ -535,10 +558,10 @@ fn geometry(
                 Vertices::Rans,
             ])?
         },
-        dictionary: if data.ratio(1u8, 3u8)? { Some(safe_integers(data, version)?) } else { None },
+        dictionary: if data.ratio(1u8, 3u8)? { Some(safe_integers(data, form)?) } else { None },
     };
     let extra = data.int_in_range(0..=9u8)?;
-    if extra == 0 && version == Version::V2 {
+    if extra == 0 && form == Form::Second {
         let vertices = line(&mut dice, 1 + n.min(60));
         let corner = |dice: &mut Dice| u32::try_from(dice.below(vertices.len())).unwrap_or(0);
         let of_feature = |dice: &mut Dice| triangles(dice, 4, corner);
@@ -552,11 +575,11 @@ fn geometry(
     let shapes: Vec<Shape> = (0..n)
         .map(|_| {
             let kind = kinds[dice.below(kinds.len())];
-            let items = least + dice.below(4);
+            let items = form.least() + dice.below(4);
             let mut lines = |dice: &mut Dice, n: usize| -> Vec<Vec<Position>> {
                 (0..n)
                     .map(|_| {
-                        let n = least + dice.below(7);
+                        let n = form.least() + dice.below(7);
                         line(dice, n)
                     })
                     .collect()
@@ -567,13 +590,13 @@ fn geometry(
                 2 => Shape::Polygon(lines(&mut dice, items)),
                 3 => Shape::MultiPoint(lines(&mut dice, 1).concat()),
                 4 => Shape::MultiLineString(lines(&mut dice, items)),
-                _ => Shape::MultiPolygon((0..items).map(|n| lines(&mut dice, least + n)).collect()),
+                _ => Shape::MultiPolygon((0..items).map(|n| lines(&mut dice, form.least() + n)).collect()),
             }
         })
         .collect();
     let mut geometry = Geometry::new(&shapes).expect("few vertices");
     let (mut z, mut of_layer) = (None, None);
-    if extra == 1 && version == Version::V2 {
+    if extra == 1 && form == Form::Second {
         let n = shapes.iter().map(|shape| positions(shape).len()).sum();
         let step = data.int_in_range(0..=7)?;
         let values: Vec<i32> = line(&mut dice, n).iter().map(|position| position[0]).collect();
@@ -650,7 +673,7 @@ impl Tree {
             Ok((lengths, total))
         };
         Ok(match kind {
-            0 => Tree::Values(Owned::draw(data, Version::V2, n)?),
+            0 => Tree::Values(Owned::draw(data, Form::Second, n)?),
             1 => {
                 let mut fields = Vec::new();
                 for i in 0..data.int_in_range(1..=3u8)? {
@@ -724,7 +747,7 @@ impl<I: Iterator<Item = String>> ZipIn for I {}
 impl Branch {
     fn draw(data: &mut Unstructured<'_>, handed: usize, depth: u8) -> Result<Branch> {
         let present =
-            if data.ratio(1u8, 3u8)? { Some((truths(data, handed)?, bits_coding(data, Version::V2)?)) } else { None };
+            if data.ratio(1u8, 3u8)? { Some((truths(data, handed)?, bits_coding(data, Form::Second)?)) } else { None };
         let n = present.as_ref().map_or(handed, |(bits, _)| set(bits));
         Ok(Branch { present, tree: Tree::draw(data, n, depth)? })
     }
@@ -748,7 +771,7 @@ fn nested(
     writer: &mut LayerWriter,
     meant: &mut MeantLayer,
 ) -> Result<()> {
-    let which = Which::draw(data, Version::V2, n, shared)?;
+    let which = Which::draw(data, Form::Second, n, shared)?;
     let n = which.bits().map_or(n, set);
     let tree = Tree::draw(data, n, 1)?;
     if matches!(tree, Tree::Values(_)) {
