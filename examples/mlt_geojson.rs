@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for layer in data.layers() {
         for (i, shape) in layer.geometry().shapes().enumerate() {
             let mut properties = Map::new();
-            properties.insert("layer".to_owned(), layer.name().into());
+            properties.insert("_layer".to_owned(), layer.name().into());
             for property in layer.properties().filter(|property| property.is_valid(i)) {
                 properties.insert(property.name.to_owned(), json(property.get(i)));
             }

@@ -13,10 +13,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = Options::new()?;
     let tile = Tile::open(&bytes, &options)?;
     let layer = tile.layers().find(|layer| layer.name() == layer_name).ok_or("no such layer")?;
-    let place = layer.properties().position(|column| column.name() == *name).ok_or("no such property")?;
+    let column = layer.property(name).ok_or("no such property")?;
 
     let (mut decoder, mut data) = (Decoder::with_options(options), PropertyData::new());
-    decoder.property(layer, place, &mut data)?;
+    decoder.property(column, &mut data)?;
     let property = data.get();
     println!(
         "{} {}: {} features, {} without a value",

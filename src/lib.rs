@@ -1,6 +1,7 @@
 //! tilekern decodes compact integer formats with kernels chosen at run time.
 //!
-//! The formats so far: [`deltacel`], tiles and datasets of single-cell count matrices.
+//! The formats: [`deltacel`], tiles and datasets of single-cell count matrices; `parquet`, value encodings and files; `mlt`,
+//! MapLibre Tiles. The last two come with the features of these names.
 //!
 //! ```
 //! # fn main() -> Result<(), tilekern::Error> {

@@ -118,19 +118,19 @@ fn alone(tile: &Tile<'_>, data: &TileData, decoder: &mut Decoder) -> Result<(), 
         same("types", geometry.types(), whole.geometry().types())?;
         same("vertices", geometry.vertices(), whole.geometry().vertices())?;
         same("triangles", geometry.triangles(), whole.geometry().triangles())?;
-        for (i, expected) in whole.properties().enumerate() {
-            decoder.property(layer, i, &mut property)?;
+        for (column, expected) in layer.properties().zip(whole.properties()) {
+            decoder.property(column, &mut property)?;
             let found = property.get();
             same("name", found.name, expected.name)?;
             same("validity", found.validity, expected.validity)?;
             same("a property", mlt::values(&found), mlt::values(&expected))?;
         }
-        for (i, expected) in whole.m_values().enumerate() {
-            decoder.m_value(layer, i, &mut m_values)?;
+        for (column, expected) in layer.m_values().zip(whole.m_values()) {
+            decoder.m_value(column, &mut m_values)?;
             same("values of vertices", format!("{:?}", m_values.get()), format!("{expected:?}"))?;
         }
-        for (i, expected) in whole.nested().enumerate() {
-            decoder.nested(layer, i, &mut nested)?;
+        for (column, expected) in layer.nested().zip(whole.nested()) {
+            decoder.nested(column, &mut nested)?;
             same("a nested column", mlt::nested_values(&nested.get()), mlt::nested_values(&expected))?;
         }
         let mut again = LayerData::new();

@@ -6,8 +6,8 @@ use tilekern::mlt::encoding::integers::{self, Coding};
 use tilekern::mlt::encoding::strings::{self, Blob};
 use tilekern::mlt::encoding::{alp, bit_packing, boolean, fastpfor, float_dictionary, fsst, morton, rans, vertices};
 use tilekern::mlt::{
-    Decoder, Input, Kind, LayerData, Logical, MValueData, NestedData, NestedKind, NestedNode, Options, Outline,
-    Packing, Path, Paths, Physical, PropertyData, Scratch, Shape, Tile, TileData, Traced, Value, trace,
+    Decoder, Input, LayerData, Logical, MValueData, NestedData, NestedKind, NestedNode, Options, Outline, Packing,
+    Path, Paths, Physical, PropertyData, Scratch, Shape, Tile, TileData, Traced, Value, trace,
 };
 use tilekern::{Error, ErrorKind, Limits};
 
@@ -65,9 +65,8 @@ pub fn mlt_tile(data: &[u8]) {
         if let (Ok(()), Ok(())) = (&decoded, &all) {
             assert_eq!(read(&one), read(&whole.layers()[layer.number()]));
         }
-        let is = |kind: Kind| layer.columns().filter(move |column| column.kind() == kind).count();
-        for i in 0..layer.properties().count() {
-            match (decoder.property(layer, i, &mut property), &all) {
+        for (i, column) in layer.properties().enumerate() {
+            match (decoder.property(column, &mut property), &all) {
                 (Ok(()), Ok(())) => {
                     let alone: Vec<Cell> = property.get().iter().map(cell).collect();
                     let among = one.properties().nth(i).expect("a property");
@@ -77,13 +76,13 @@ pub fn mlt_tile(data: &[u8]) {
                 (Err(error), all) => alone_fails(&error, all, data.len()),
             }
         }
-        for i in 0..is(Kind::MValue) {
-            if let Err(error) = decoder.m_value(layer, i, &mut m_value) {
+        for column in layer.m_values() {
+            if let Err(error) = decoder.m_value(column, &mut m_value) {
                 alone_fails(&error, &all, data.len());
             }
         }
-        for i in 0..is(Kind::Nested) {
-            if let Err(error) = decoder.nested(layer, i, &mut nested) {
+        for column in layer.nested() {
+            if let Err(error) = decoder.nested(column, &mut nested) {
                 alone_fails(&error, &all, data.len());
             }
         }

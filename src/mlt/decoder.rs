@@ -11,7 +11,7 @@ use super::outline::{ColumnKind, ColumnOutline, DataType, Presence, StringLayout
 use super::stream::{Logical, Role, Stream};
 use super::tile::{Column, Kind, Layer, Tile};
 use super::{MltFault, Options};
-use crate::error::{Error, ErrorKind, Part};
+use crate::error::{Error, ErrorKind, Part, Unsupported};
 use crate::kernels::Kernels;
 
 const VALUES: Part = Part::Values("", "values");
@@ -86,34 +86,34 @@ impl Decoder {
         self.core.geometry(layer, false, out)
     }
 
-    /// Property `i` of [`Layer::properties`]: nothing else of the layer is decoded, but for the dictionary that it shares.
+    /// A column of [`Layer::properties`]: nothing else of the layer is decoded, but for the dictionary that it shares.
     ///
     /// # Errors
-    /// As [`Decoder::ids`]; [`ErrorKind::Missing`] if there is none.
-    pub fn property(&mut self, layer: Layer<'_>, i: usize, out: &mut PropertyData) -> Result<(), Error> {
+    /// As [`Decoder::ids`]; [`ErrorKind::Unsupported`] for a column of another kind.
+    pub fn property(&mut self, column: Column<'_>, out: &mut PropertyData) -> Result<(), Error> {
         self.start();
-        let column = layer.properties().nth(i).ok_or_else(missing)?;
+        expect(column, &[Kind::Property, Kind::Child])?;
         self.core.property(column, None, out)
     }
 
-    /// Column `i` of [`Layer::m_values`]. How many values features have is told by the topology, which is decoded, too.
+    /// A column of [`Layer::m_values`]. How many values features have is told by the topology, which is decoded, too.
     ///
     /// # Errors
     /// As [`Decoder::property`].
-    pub fn m_value(&mut self, layer: Layer<'_>, i: usize, out: &mut MValueData) -> Result<(), Error> {
+    pub fn m_value(&mut self, column: Column<'_>, out: &mut MValueData) -> Result<(), Error> {
         self.start();
-        let column = layer.m_values().nth(i).ok_or_else(missing)?;
-        self.core.geometry(layer, true, &mut self.geometry)?;
+        expect(column, &[Kind::MValue])?;
+        self.core.geometry(column.layer(), true, &mut self.geometry)?;
         self.core.m_value(column, &self.geometry, out)
     }
 
-    /// Column `i` of [`Layer::nested`].
+    /// A column of [`Layer::nested`].
     ///
     /// # Errors
     /// As [`Decoder::property`].
-    pub fn nested(&mut self, layer: Layer<'_>, i: usize, out: &mut NestedData) -> Result<(), Error> {
+    pub fn nested(&mut self, column: Column<'_>, out: &mut NestedData) -> Result<(), Error> {
         self.start();
-        let column = layer.nested().nth(i).ok_or_else(missing)?;
+        expect(column, &[Kind::Nested])?;
         self.core.nested(column, out)
     }
 
@@ -139,6 +139,15 @@ impl Decoder {
     fn start(&mut self) {
         self.core.budget = Budget::new(self.core.options.limits);
     }
+}
+
+/// That a column is of a kind that the call is for.
+fn expect(column: Column<'_>, kinds: &[Kind]) -> Result<(), Error> {
+    if kinds.contains(&column.kind()) {
+        return Ok(());
+    }
+    let kind = ErrorKind::Unsupported(Unsupported::Request);
+    Err(Error::new(kind, Part::Values("", "kind of column")).in_layer(column.place()))
 }
 
 #[cold]

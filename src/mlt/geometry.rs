@@ -66,7 +66,9 @@ impl GeometryType {
 /// `ring_offsets[p]..ring_offsets[p + 1]`; without, the parts are vertices; without parts, too, the items are. An item is
 /// a point, a line or a polygon; with rings, a line is one part, and a point one part of one vertex.
 ///
-/// Rings do not repeat their first vertex. Coordinates are those of the tile and may lie outside its extent.
+/// Rings do not repeat their first vertex, and run in whichever direction they are stored: the first of a polygon is its
+/// outline. Coordinates are those of the tile, x to the east and y to the south of its north-west corner, in units of which
+/// a side has [`Layer::extent`]; they may lie outside.
 #[derive(Clone, Debug, Default)]
 pub struct Geometry {
     /// Codes below 6.

@@ -41,7 +41,8 @@ pub struct Tile<'a> {
 }
 
 impl<'a> Tile<'a> {
-    /// Walks the headers of a tile. No bytes at all are a tile of no layers.
+    /// Walks the headers of a tile. No bytes at all are a tile of no layers. Tiles in files and archives are often packed
+    /// with gzip or zstd: that is taken off before.
     ///
     /// # Errors
     /// A rule of the containers that the tile breaks, with its absolute offset, its layer and column; or the outline would
@@ -50,10 +51,11 @@ impl<'a> Tile<'a> {
         Tile::open_with(bytes, Outline::default(), options)
     }
 
-    /// The same with the memory of an outline that is no longer needed: see [`Tile::into_outline`].
+    /// The same with the memory of an outline that is no longer needed: see [`Tile::into_outline`]. The first is
+    /// [`Outline::default`].
     ///
     /// # Errors
-    /// As [`Tile::open`].
+    /// As [`Tile::open`]; the outline's memory is given up then.
     pub fn open_with(bytes: &'a [u8], mut outline: Outline, options: &Options) -> Result<Tile<'a>, Error> {
         walk::tile(bytes, &mut outline, options, &mut ())?;
         Ok(Tile { bytes, outline })
@@ -201,6 +203,11 @@ impl<'t> Layer<'t> {
     /// The properties that are not nested, children of shared dictionaries too, in the order of the tile.
     pub fn properties(&self) -> impl Iterator<Item = Column<'t>> + Clone + use<'t> {
         self.columns().filter(|column| matches!(column.kind(), Kind::Property | Kind::Child))
+    }
+
+    /// The property of this name, of those in [`Layer::properties`].
+    pub fn property(&self, name: &str) -> Option<Column<'t>> {
+        self.properties().find(|column| column.name() == name)
     }
 
     /// The columns of a value for each vertex.

@@ -70,20 +70,13 @@ fn decode(bytes: &[u8], outline: Outline, traced: Traced, options: &Options) -> 
         Traced::Layer(number) => layer(number).map_or(Ok(()), |it| decoder.layer(it, &mut LayerData::default())),
         Traced::Geometry(number) => layer(number).map_or(Ok(()), |it| decoder.geometry(it, &mut Geometry::default())),
         Traced::Column(number, index) => {
-            let Some((layer, column)) = layer(number).and_then(|it| Some((it, it.column(index as usize)?))) else {
-                return Ok(());
-            };
-            let before =
-                |kinds: &[Kind]| layer.columns().take(index as usize).filter(|it| kinds.contains(&it.kind())).count();
+            let Some(column) = layer(number).and_then(|layer| layer.column(index as usize)) else { return Ok(()) };
             match column.kind() {
-                Kind::Id => decoder.ids(layer, &mut PropertyData::default()).map(|_| ()),
-                Kind::Geometry => decoder.geometry(layer, &mut Geometry::default()),
-                Kind::Property | Kind::Child => {
-                    let number = before(&[Kind::Property, Kind::Child]);
-                    decoder.property(layer, number, &mut PropertyData::default())
-                }
-                Kind::MValue => decoder.m_value(layer, before(&[Kind::MValue]), &mut MValueData::default()),
-                Kind::Nested => decoder.nested(layer, before(&[Kind::Nested]), &mut NestedData::default()),
+                Kind::Id => decoder.ids(column.layer(), &mut PropertyData::default()).map(|_| ()),
+                Kind::Geometry => decoder.geometry(column.layer(), &mut Geometry::default()),
+                Kind::Property | Kind::Child => decoder.property(column, &mut PropertyData::default()),
+                Kind::MValue => decoder.m_value(column, &mut MValueData::default()),
+                Kind::Nested => decoder.nested(column, &mut NestedData::default()),
                 // It has no values without its children.
                 Kind::SharedDictionary => Ok(()),
             }

@@ -146,15 +146,15 @@ impl Reader {
                 Item::Column(column) => match column.kind() {
                     Kind::MValue => {
                         let out = next(&mut self.m_values, &mut m_values);
-                        self.decoder.m_value(layer, position(layer.m_values(), column), out)?;
+                        self.decoder.m_value(*column, out)?;
                     }
                     Kind::Nested => {
                         let out = next(&mut self.nested, &mut nested);
-                        self.decoder.nested(layer, position(layer.nested(), column), out)?;
+                        self.decoder.nested(*column, out)?;
                     }
                     Kind::Property | Kind::Child => {
                         let out = next(&mut self.columns, &mut columns);
-                        self.decoder.property(layer, position(layer.properties(), column), out)?;
+                        self.decoder.property(*column, out)?;
                     }
                     // It has no values.
                     _ => {}
@@ -170,11 +170,6 @@ impl Reader {
             nested: self.nested[..nested].iter().map(NestedData::get).collect(),
         })
     }
-}
-
-/// The number of a column among some.
-fn position<'t>(mut columns: impl Iterator<Item = Column<'t>>, of: &Column<'_>) -> usize {
-    columns.position(|column| column.index() == of.index()).unwrap_or(usize::MAX)
 }
 
 /// One more of a list of which the first `n` are in use.
