@@ -114,7 +114,10 @@ fn look(tables: &[__m512i; 4], first_wrong: __m512i, block: &[u8; CODES]) -> Loo
 const ODD: u64 = 0xaaaa_aaaa_aaaa_aaaa;
 
 /// Whether the last of the first `n` codes is an escape, as a number.
-#[inline(always)]
+#[target_feature(
+    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
+)]
+#[inline]
 fn behind(escapes: u64, n: usize) -> usize {
     usize::from(n > 0 && escapes >> ((n - 1) % CODES) & 1 == 1)
 }
