@@ -305,38 +305,47 @@ pub(crate) const VARINTS: usize = ENDS + 8;
 
 /// Variable-length values, 64 bytes at a time. `ends` gives a bit for each byte that is the last of a value. `block` is
 /// given those bits, decodes the values from the first on as far as it can, and gives their number and their bytes. What
-/// it cannot is looked at byte by byte. Where bytes or room run short, both work on a copy.
+/// it cannot is looked at byte by byte. Where bytes or room run short, `short` decodes what is left; where it gives
+/// `None`, both work on a copy.
+///
+/// Fewer bytes than `few` are looked at one value after the other.
 #[inline(always)]
 pub(crate) fn by_ends<const FLIP: u8, const BITS: u32, T: Copy + Default>(
     src: &[u8],
     out: &mut [T],
     ends: impl Fn(&[u8; VARINTS]) -> u64,
     block: impl Fn(&[u8; VARINTS], u64, &mut [T; VARINTS]) -> (usize, usize),
+    (few, short): (usize, impl Fn(&[u8], &mut [T]) -> Option<(usize, usize)>),
     cut: impl Fn(u64) -> T,
 ) -> VarintsSeen {
-    // To clear the copies takes as long as these few values.
-    if src.len() < 12 {
+    if src.len() < few {
         return scalar::varint::values::<FLIP, BITS, T>(src, out, cut);
     }
     let mut seen = VarintsSeen::default();
     let (mut copy, mut values) = ([0; VARINTS], [T::default(); VARINTS]);
-    loop {
+    while seen.values < out.len() && seen.bytes < src.len() {
         let (rest, room) = (&src[seen.bytes..], &mut out[seen.values..]);
         let here = rest.len().min(ENDS);
         let left = room.len();
-        let (bytes, to) = match (rest.first_chunk(), room.first_chunk_mut()) {
-            (Some(bytes), Some(to)) => (bytes, to),
-            _ => {
-                copy[..here].copy_from_slice(&rest[..here]);
-                (&copy, &mut values)
+        let near = rest.len().min(left) < VARINTS;
+        let (done, bytes) = if let Some(seen) = if near { short(rest, room) } else { None } {
+            seen
+        } else {
+            let (bytes, to) = match (rest.first_chunk(), room.first_chunk_mut()) {
+                (Some(bytes), Some(to)) => (bytes, to),
+                _ => {
+                    copy[..here].copy_from_slice(&rest[..here]);
+                    (&copy, &mut values)
+                }
+            };
+            let ends = first_bits(ends(bytes) & ones(u32::try_from(here).unwrap_or(64)), left);
+            let seen = block(bytes, ends, to);
+            if near {
+                room[..seen.0].copy_from_slice(&values[..seen.0]);
             }
+            seen
         };
-        let ends = first_bits(ends(bytes) & ones(u32::try_from(here).unwrap_or(64)), left);
-        let (done, bytes) = block(bytes, ends, to);
         (seen.values, seen.bytes) = (seen.values + done, seen.bytes + bytes);
-        if rest.len().min(left) < VARINTS {
-            out[seen.values - done..seen.values].copy_from_slice(&values[..done]);
-        }
         if done == 0 {
             let (Some(room), Some((value, length))) = (out.get_mut(seen.values), one::<FLIP, BITS>(rest)) else {
                 break;
@@ -348,9 +357,16 @@ pub(crate) fn by_ends<const FLIP: u8, const BITS: u32, T: Copy + Default>(
     seen
 }
 
+/// Of [`by_ends`], where it works on copies, which take as long to make as these few values do one after the other. Of as
+/// many bytes as there should be values, which are one byte each, those go eight at once.
+#[inline(always)]
+pub(crate) fn few(bytes: usize, values: usize) -> usize {
+    if bytes == values { ENDS } else { 12 }
+}
+
 /// The lowest `n` bits that are set.
 #[inline(always)]
-fn first_bits(bits: u64, n: usize) -> u64 {
+pub(crate) fn first_bits(bits: u64, n: usize) -> u64 {
     if bits.count_ones() as usize <= n {
         return bits;
     }

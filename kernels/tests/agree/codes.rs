@@ -356,7 +356,8 @@ fn fsst() {
             let lengths: [u8; 256] =
                 std::array::from_fn(|_| if case % 3 == 2 { random.below(12) } else { 1 + random.below(8) } as u8);
             let count = [255, 254, 128, 127, 129, 1, 0, 200, 255, 100, 60, 255][case];
-            let escapes = [0, 2, 5, 20][case % 4];
+            // One in so many; 1: all, so that every other one is escaped.
+            let escapes = [0, 2, 5, 20, 1][case % 5];
             let codes = (0..len).map(|_| match random.below(escapes.max(1)) {
                 0 if escapes > 0 => 255,
                 _ if random.below(4 * len) == 0 => random.next() as u8,

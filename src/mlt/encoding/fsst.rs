@@ -26,7 +26,7 @@ const MAX_SYMBOLS: usize = 255;
 const MAX_LENGTH: usize = 8;
 
 /// Bytes that kernels write at once: with as many behind the last they are quick to the end.
-const ROOM: usize = 64;
+const ROOM: usize = 72;
 
 /// Symbols by their codes.
 #[derive(Clone, Debug)]

@@ -5,29 +5,43 @@ use core::arch::aarch64::*;
 use bytemuck::must_cast;
 
 use crate::VarintsSeen;
-use crate::blocks::{PLACES, VARINTS, by_bytes, by_ends, by_words, four_at_most};
+use crate::blocks::{PLACES, VARINTS, by_bytes, by_ends, by_words, few, four_at_most};
 use crate::scalar::varint::{LAST_MARKED, all, compact, low};
 
 #[target_feature(enable = "neon")]
 pub(crate) fn varints_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
-    by_ends::<0, 32, _>(src, out, |block| !tops(block), |block, ends, out| block_u32::<0>(block, ends, out), low)
+    by_ends::<0, 32, _>(
+        src,
+        out,
+        |block| !tops(block),
+        |block, ends, out| block_u32::<0>(block, ends, out),
+        (few(src.len(), out.len()), |_, _| None),
+        low,
+    )
 }
 
 #[target_feature(enable = "neon")]
 pub(crate) fn varints_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
-    by_ends::<0, 64, _>(src, out, |block| !tops(block), |block, ends, out| block_u64::<0>(block, ends, out), all)
+    by_ends::<0, 64, _>(
+        src,
+        out,
+        |block| !tops(block),
+        |block, ends, out| block_u64::<0>(block, ends, out),
+        (few(src.len(), out.len()), |_, _| None),
+        all,
+    )
 }
 
 #[target_feature(enable = "neon")]
 pub(crate) fn vbytes_u32(src: &[u8], out: &mut [u32]) -> VarintsSeen {
     let block = |block: &_, ends, out: &mut _| block_u32::<1>(block, ends, out);
-    by_ends::<LAST_MARKED, 32, _>(src, out, |block| tops(block), block, low)
+    by_ends::<LAST_MARKED, 32, _>(src, out, |block| tops(block), block, (few(src.len(), out.len()), |_, _| None), low)
 }
 
 #[target_feature(enable = "neon")]
 pub(crate) fn vbytes_u64(src: &[u8], out: &mut [u64]) -> VarintsSeen {
     let block = |block: &_, ends, out: &mut _| block_u64::<1>(block, ends, out);
-    by_ends::<LAST_MARKED, 64, _>(src, out, |block| tops(block), block, all)
+    by_ends::<LAST_MARKED, 64, _>(src, out, |block| tops(block), block, (few(src.len(), out.len()), |_, _| None), all)
 }
 
 /// Bit 7 of each of the first 64 bytes.

@@ -3,6 +3,7 @@
 pub(crate) mod alp;
 pub(crate) mod bits;
 pub(crate) mod delta;
+pub(crate) mod fsst;
 pub(crate) mod gather;
 pub(crate) mod morton;
 pub(crate) mod planes;
