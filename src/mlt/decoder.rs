@@ -244,7 +244,9 @@ impl Core {
                 let dictionary =
                     before.into_iter().find(|of| of.kind() == Kind::SharedDictionary).ok_or_else(missing)?;
                 let entries = layer.streams(&dictionary.outline().streams);
-                self.entries(layer, entries, None, &mut out.store.strings)?;
+                let read = self.entries(layer, entries, None, &mut out.store.strings);
+                // What is wrong with it is no fault of the child.
+                read.map_err(|e| e.in_layer(dictionary.place()))?;
                 let entries = out.store.strings.len();
                 self.codes(layer, &of, &out.validity, layer.features(), entries, &mut out.store)?;
                 out.store.coded = Coded::Own;

@@ -5,7 +5,7 @@
 
 use std::fmt::{Debug, Display};
 
-use super::data::{LayerData, MValueData, PropertyData, TileData};
+use super::data::{LayerData, MValueData, PropertyData};
 use super::decoder::Decoder;
 use super::encoding::fastpfor::{self, Form, Page};
 use super::encoding::fsst::Table;
@@ -46,7 +46,8 @@ pub enum Traced {
 ///
 /// Steps go as far as the headers of the whole tile, and the payloads of what is shown, are sound; the fault that ended
 /// them is kept, or else what the [`Decoder`] finds between streams. Of anything repeated the first are shown, so that
-/// steps take about as much memory as headers, and never more than `options.limits.max_output_bytes`.
+/// steps take about as much memory as headers, and never more than 1 GiB or `options.limits.max_output_bytes`. Those limits
+/// are of each layer.
 pub fn trace(bytes: &[u8], traced: Traced, options: &Options) -> Trace {
     let mut outline = Outline::default();
     let mut observer = Tracer::new(parts(bytes, traced, options), options);
@@ -66,7 +67,10 @@ fn decode(bytes: &[u8], outline: Outline, traced: Traced, options: &Options) -> 
     let mut decoder = Decoder::with_options(*options);
     let layer = |number: u32| tile.layer(number as usize);
     match traced {
-        Traced::Tile => decoder.tile(&tile, &mut TileData::default()),
+        Traced::Tile => {
+            let mut data = LayerData::default();
+            tile.layers().try_for_each(|it| decoder.layer(it, &mut data))
+        }
         Traced::Layer(number) => layer(number).map_or(Ok(()), |it| decoder.layer(it, &mut LayerData::default())),
         Traced::Geometry(number) => layer(number).map_or(Ok(()), |it| decoder.geometry(it, &mut Geometry::default())),
         Traced::Column(number, index) => {
@@ -121,8 +125,11 @@ const FEW: usize = 8;
 const VALUES: u64 = 1 << 20;
 const ALL_VALUES: u64 = 1 << 25;
 
-/// What a step takes beside its text.
-const STEP_BYTES: u64 = 96;
+/// Bytes of all steps at most, whatever the limits allow: nobody reads more.
+const ALL_STEPS: u64 = 1 << 30;
+
+/// What a step takes beside its text: itself, with room to grow, and what allocators add.
+const STEP_BYTES: u64 = 2 * size_of::<Step>() as u64 + 32;
 
 struct Tracer<'o> {
     trace: Trace,
@@ -192,7 +199,8 @@ impl<'o> Tracer<'o> {
         self.spent += STEP_BYTES + (step.label.len() + step.detail.len()) as u64;
         if self.over.is_none() {
             let part = Part::Values("", "trace");
-            let room = Limits::check(self.spent, self.limits.max_output_bytes, Limit::OutputBytes, part);
+            let limit = self.limits.max_output_bytes.min(ALL_STEPS);
+            let room = Limits::check(self.spent, limit, Limit::OutputBytes, part);
             self.over = room.err().map(|error| error.at(self.at));
         }
         if self.over.is_some() {
