@@ -121,8 +121,8 @@ pub enum Found {
     Tile(Vec<u8>),
     /// Those of a Parquet file.
     Parquet(Bytes),
-    /// Those of a map tile, which were unpacked if they were packed.
-    Mlt(Vec<u8>),
+    /// Those of a map tile, which were unpacked if they were packed, and which one it is, of a tile of an archive.
+    Mlt(Vec<u8>, Option<Place>),
     /// An archive of map tiles, of which none is named.
     Archive(Archive),
     /// A directory, which is that of a dataset if it is anything.
@@ -158,7 +158,7 @@ impl Found {
             Some(Format::Parquet) => reader.read_all().map(|all| Found::Parquet(Bytes::Read(all))).map_err(fault),
             Some(Format::Mlt) => {
                 let bytes = reader.read_all().map_err(fault)?;
-                packed::unpacked(bytes, limits.max_output_bytes, path).map(Found::Mlt)
+                packed::unpacked(bytes, limits.max_output_bytes, path).map(|bytes| Found::Mlt(bytes, None))
             }
             None if path != Path::new(STDIO)
                 && !reader.bytes.is_empty()
@@ -179,7 +179,7 @@ impl Found {
             Found::Tile(_) => TILE,
             Found::Dataset => DATASET,
             Found::Parquet(_) => PARQUET,
-            Found::Mlt(_) => MLT,
+            Found::Mlt(..) => MLT,
             Found::Archive(archive) => archive.kind.name(),
         }
     }
@@ -199,7 +199,7 @@ fn tile_of(file: &Path, place: Place, path: &Path, stated: As, limits: &Limits) 
         Some(Format::Mlt) => Archive::open(file, kind, limits)?.tile(place, true)?,
         Some(_) => return Err(Fault::new("unsupported", file, "is an archive of map tiles: leave out --as")),
     };
-    packed::unpacked(bytes, limits.max_output_bytes, path).map(Found::Mlt)
+    packed::unpacked(bytes, limits.max_output_bytes, path).map(|bytes| Found::Mlt(bytes, Some(place)))
 }
 
 /// The bytes of a file of any kind, or of standard input.
@@ -230,7 +230,7 @@ impl Source {
                     "is a Parquet file, which has no cells and genes: info, pages, trace, decode and verify read it";
                 Err(Fault::new("unsupported", &path, why))
             }
-            Found::Mlt(_) | Found::Archive(_) => {
+            Found::Mlt(..) | Found::Archive(_) => {
                 let why = "is of map tiles, which have no cells and genes: info, trace, decode and verify read them";
                 Err(Fault::new("unsupported", &path, why))
             }

@@ -130,7 +130,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let found = args.input.found(&limits)?;
     let bytes = match &found {
         Found::Parquet(bytes) => return parquet::trace::run(bytes, &args.request(console.json)?, console),
-        Found::Mlt(bytes) => return mlt::trace::run(bytes, &args.of_map_tile(console.json)?, console),
+        Found::Mlt(bytes, _) => return mlt::trace::run(bytes, &args.of_map_tile(console.json)?, console),
         Found::Archive(archive) => return Err(archive.unnamed().into()),
         Found::Tile(bytes) => bytes,
         Found::Dataset => {

@@ -176,7 +176,7 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
                     seen = Some(pages);
                     (bytes.len() as u64, faults, warnings)
                 }
-                Found::Mlt(bytes) => {
+                Found::Mlt(bytes, _) => {
                     let options = tilekern::mlt::Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
                     let options = args.map_tiles.options(options);
                     (bytes.len() as u64, mlt::verify::check(bytes, &options), Vec::new())

@@ -454,6 +454,13 @@ fn archives_hold_tiles() {
         let tile = path(&format!("{name}#3/4/2"));
         assert_eq!(sound("decode", &tile, ""), values(), "{name}");
         assert_eq!(sound("verify", &tile, "")["paths"][0]["kind"], "mlt");
+        // Its name tells where it is.
+        let here = run("decode", &tile, "--format geojson").json();
+        assert_eq!(here, run("decode", &tile, "--format geojson --tile 3/4/2").json());
+        let first = &here["features"][0]["geometry"]["coordinates"];
+        assert!(first[0].as_f64().is_some_and(|longitude| (0.0..0.2).contains(&longitude)), "{first}");
+        let other = run("decode", &tile, "--format geojson --tile 3/4/3");
+        assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{other:?}");
         assert_eq!(fault("decode", &path(name), ""), "unsupported");
         assert_eq!(fault("verify", &path(name), ""), "unsupported");
         assert_eq!(fault("trace", &path(name), ""), "unsupported");
