@@ -147,8 +147,13 @@ impl Found {
         // No more than this of what is of no known kind, however long it is.
         reader.read_up_to(MAGIC.len() as u64).map_err(fault)?;
         let format = stated.format.or_else(|| Format::of(path, &reader.bytes));
-        if let (None, Some(kind)) = (format, Kind::of(path, &reader.bytes).filter(|_| reader.is_file)) {
-            return Archive::open(path, kind, limits).map(Found::Archive);
+        let archive = match format {
+            None => Kind::of(path, &reader.bytes),
+            Some(Format::Mlt) => Kind::by_magic(&reader.bytes),
+            Some(_) => None,
+        };
+        if let Some(kind) = archive.filter(|_| reader.is_file) {
+            return Archive::open(path, kind, stated.format.is_some(), limits).map(Found::Archive);
         }
         match format {
             // What is no tile by its first bytes is told as such without the rest of it.
@@ -195,8 +200,7 @@ fn tile_of(file: &Path, place: Place, path: &Path, stated: As, limits: &Limits) 
         Fault::new("unsupported", file, message)
     })?;
     let bytes = match stated.format {
-        None => Archive::open(file, kind, limits)?.tile(place, false)?,
-        Some(Format::Mlt) => Archive::open(file, kind, limits)?.tile(place, true)?,
+        None | Some(Format::Mlt) => Archive::open(file, kind, stated.format.is_some(), limits)?.tile(place)?,
         Some(_) => return Err(Fault::new("unsupported", file, "is an archive of map tiles: leave out --as")),
     };
     packed::unpacked(bytes, limits.max_output_bytes, path).map(|bytes| Found::Mlt(bytes, Some(place)))

@@ -462,7 +462,8 @@ fn archives_hold_tiles() {
         let other = run("decode", &tile, "--format geojson --tile 3/4/3");
         assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{other:?}");
         assert_eq!(fault("decode", &path(name), ""), "unsupported");
-        assert_eq!(fault("verify", &path(name), ""), "unsupported");
+        let verified = &sound("verify", &path(name), "")["paths"][0];
+        assert_eq!((&verified["kind"], &verified["n_tiles"]), (&json!(kind), &json!(2)), "{name}");
         assert_eq!(fault("trace", &path(name), ""), "unsupported");
         assert_eq!(fault("decode", &path(&format!("{name}#3/4/5")), ""), "missing");
         assert_eq!(fault("decode", &path(&format!("{name}#3/9/5")), ""), "io");
@@ -480,6 +481,8 @@ fn archives_hold_tiles() {
         assert_eq!(fault("decode", &tile, ""), "unsupported", "{name}");
         assert_eq!(sound("decode", &tile, "--as mlt"), values(), "{name}");
         assert_eq!(fault("decode", &tile, "--as parquet"), "unsupported", "{name}");
+        // An archive is one whatever its tiles are said to be.
+        assert_eq!(sound("info", &path(name), "--as mlt"), sound("info", &path(name), ""), "{name}");
     }
     fs::write(path("tile.mlt"), tile()).unwrap();
     assert_eq!(fault("decode", &path("tile.mlt#3/4/2"), ""), "unsupported");
@@ -488,19 +491,74 @@ fn archives_hold_tiles() {
 }
 
 #[test]
+fn all_tiles_of_an_archive_are_verified() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let faults = |name: &str, options: &str| {
+        let run = run("verify", &path(name), &format!("--json {options}"));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "{run:?}");
+        let paths = run.json()["paths"].clone();
+        let told = |fault: &Value| {
+            let of = fault["path"].as_str().unwrap().rsplit_once(name).unwrap().1.to_owned();
+            (of, fault["kind"].as_str().unwrap().to_owned())
+        };
+        let faults: Vec<_> = paths[0]["faults"].as_array().unwrap().iter().map(told).collect();
+        (faults, paths[0]["n_tiles"].as_u64().unwrap())
+    };
+    let fault = |place: &str, kind: &str| (place.to_owned(), kind.to_owned());
+    let mut torn = tile();
+    let at = torn.windows(3).position(|bytes| bytes == b"abc").unwrap();
+    torn[at + 2] = 0xff;
+    // Two tiles with faults, and rows that are no tiles.
+    let database = mbtiles(&path("a.mbtiles"), "mlt", &gzip(&torn));
+    let insert = "INSERT INTO tiles VALUES (?1, ?2, ?3, ?4)";
+    database.execute(insert, (2, 1, 0, &torn[..5])).unwrap();
+    database.execute(insert, (2, 4, 0, &tile())).unwrap();
+    database.execute(insert, (99, -1, 0, &tile())).unwrap();
+    database.execute(insert, (1, 0, 0, "text")).unwrap();
+    database.execute(insert, (1, 1, 1, &tile())).unwrap();
+    drop(database);
+    let (found, n_tiles) = faults("a.mbtiles", "");
+    assert_eq!(n_tiles, 7);
+    assert_eq!(found.len(), 5, "{found:?}");
+    assert_eq!(found[0], fault("#3/4/2", "utf8"));
+    assert!(found[1].0 == "#2/1/3" && found[1].1 == "truncated", "{found:?}");
+    assert_eq!(found[2], fault("#zoom_level 2, tile_column 4, tile_row 0", "archive"));
+    assert_eq!(found[3], fault("#zoom_level 99, tile_column -1, tile_row 0", "archive"));
+    assert_eq!(found[4], fault("#1/0/1", "archive"));
+    // Tiles of another format are one fault, unless they are to be read as MLT.
+    pmtiles(&path("mvt.pmtiles"), TileType::Mvt, Compression::Gzip);
+    assert_eq!(faults("mvt.pmtiles", ""), (vec![fault("", "unsupported")], 0));
+    assert_eq!(sound("verify", &path("mvt.pmtiles"), "--as mlt")["paths"][0]["n_tiles"], 2);
+    // An end to what nobody reads.
+    let database = mbtiles(&path("many.mbtiles"), "mlt", &tile());
+    let all = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1999)
+               INSERT INTO tiles SELECT 12, i, 0, x'05' FROM n";
+    database.execute(all, []).unwrap();
+    drop(database);
+    let (found, n_tiles) = faults("many.mbtiles", "");
+    assert_eq!((found.len(), n_tiles), (1001, 1002));
+    assert_eq!(found[1000], fault("#12/999/4095", "archive"));
+    let text = run("verify", &path("a.mbtiles"), "");
+    assert!(text.stdout.contains("a.mbtiles#3/4/2: layer 0") && text.stdout.ends_with("1 of 1 unsound, 5 faults\n"));
+    pmtiles(&path("a.pmtiles"), TileType::Mlt, Compression::None);
+    assert!(run("verify", &path("a.pmtiles"), "").stdout.contains("a.pmtiles: sound, 2 tiles, "));
+}
+
+#[test]
 fn hostile_archives_end_in_errors() {
     let folder = tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let kinds = ["archive", "missing", "unsupported", "compression", "limit_exceeded"];
     let ends = |name: &str, what: &str| {
-        for (verb, suffix) in [("info", ""), ("decode", "#3/4/2")] {
+        for (verb, suffix) in [("info", ""), ("decode", "#3/4/2"), ("verify", "")] {
             let run = run(verb, &path(&format!("{name}{suffix}")), "--json");
             match run.code {
                 Some(0) => {}
                 Some(1) => {
                     let found = run.json();
                     let kind = found["error"]["kind"].as_str().unwrap_or_default();
-                    assert!(verb == "decode" || kinds.contains(&kind), "{what} {verb}: {found}");
+                    assert!(verb != "info" || kinds.contains(&kind), "{what} {verb}: {found}");
                 }
                 _ => panic!("{what} {verb}: {run:?}"),
             }
@@ -549,6 +607,7 @@ fn hostile_archives_end_in_errors() {
         database.execute_batch(&format!("CREATE TABLE metadata (name, value); {tiles}")).unwrap_or_default();
         drop(database);
         assert_eq!(fault("decode", &path(&format!("{name}.mbtiles#3/4/2")), ""), "archive", "{name}");
+        assert_eq!(fault("verify", &path(&format!("{name}.mbtiles")), ""), "archive", "{name}");
     }
     // A directory that takes little room, and unpacks to much.
     let leaf = gzip(&vec![0; 80 << 20]);
@@ -572,6 +631,7 @@ fn hostile_archives_end_in_errors() {
         }
         fs::write(path(name), [&bytes[..], &root, &leaf].concat()).unwrap();
         assert_eq!(fault("decode", &path(&format!("{name}#3/4/2")), ""), "archive", "{name}");
+        assert_eq!(fault("verify", &path(name), ""), "archive", "{name}");
     }
     assert!(run("decode", &path("leaf.pmtiles#3/4/2"), "").stderr.contains("unpacks to more than"));
     mbtiles(&path("bomb.mbtiles"), "mlt", &gzip(&vec![0; 4 << 20]));

@@ -5,26 +5,28 @@ use std::future::{self, Future};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use pmtiles::{
-    AsyncBackend, AsyncPmTilesReader, BackendResponse, Compression, PmtError, PmtResult, TileCoord, TileType,
+    AsyncBackend, AsyncPmTilesReader, BackendResponse, Compression, PmtError, PmtResult, TileCoord, TileId, TileType,
 };
 use tilekern::{Limits, guarded};
 
-use super::{Facts, Place, Tiles};
+use super::{Facts, Place, Tiles, Visit};
 use crate::packed;
 
-/// Bytes that a directory, or a tile, may unpack to. The library unpacks directories whatever their size; real ones have
-/// some hundred kilobytes.
+/// Bytes that a directory, or a tile, may unpack to; and all directories together where all tiles are gone through, for which
+/// the library has them all in memory. It unpacks directories whatever their size; real ones have some hundred kilobytes.
 const UNPACKED: u64 = 64 << 20;
 
 /// A file that answers at once.
 struct Source {
     file: Mutex<File>,
     limit: u64,
+    /// Bytes that all that is read may still unpack to.
+    left: Mutex<u64>,
 }
 
 impl Source {
@@ -38,9 +40,15 @@ impl Source {
         // Grows with what is there, not with what is claimed.
         let mut bytes = Vec::new();
         file.by_ref().take(length).read_to_end(&mut bytes)?;
-        if !packed::gzip_fits(&bytes, UNPACKED) {
+        let size = packed::gzip_size(&bytes, UNPACKED);
+        if bytes.len() as u64 != size && size > UNPACKED {
             return Err(io::Error::other(format!("a part of it unpacks to more than {UNPACKED} bytes")));
         }
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        *left = left.checked_sub(size).ok_or_else(|| {
+            let message = "it has too many tiles to go through all, whose directories have more than";
+            io::Error::other(format!("{message} {UNPACKED} bytes: name some"))
+        })?;
         Ok(bytes.into())
     }
 }
@@ -51,24 +59,50 @@ impl AsyncBackend for Source {
     }
 }
 
-/// The result of work that never has to wait, since its source does not. A panic is one more way of not reading a file.
-fn at_once<T>(work: impl Future<Output = PmtResult<T>>) -> Result<T, String> {
-    let polled = guarded(|| pin!(work).poll(&mut Context::from_waker(Waker::noop())));
-    match polled {
-        Some(Poll::Ready(result)) => result.map_err(|error| error.to_string()),
+/// What comes of work that never has to wait, since its source does not. A panic is one more way of not reading a file.
+fn polled<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Result<T, String> {
+    match guarded(|| poll(&mut Context::from_waker(Waker::noop()))) {
+        Some(Poll::Ready(result)) => Ok(result),
         Some(Poll::Pending) | None => Err("its reader gave up".to_owned()),
     }
 }
 
-pub fn open(path: &Path, limits: &Limits) -> Result<Box<dyn Tiles>, String> {
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    let source = Source { file: Mutex::new(file), limit: limits.max_input_bytes };
-    Ok(Box::new(at_once(AsyncPmTilesReader::try_from_source(source))?))
+fn at_once<T>(work: impl Future<Output = PmtResult<T>>) -> Result<T, String> {
+    polled(|context| pin!(work).poll(context))?.map_err(|error| error.to_string())
 }
 
-impl Tiles for AsyncPmTilesReader<Source> {
+/// An archive, and the file that it is.
+struct Pmtiles {
+    reader: AsyncPmTilesReader<Source>,
+    file: File,
+    limit: u64,
+}
+
+fn reader(file: &File, limit: u64, left: u64) -> Result<AsyncPmTilesReader<Source>, String> {
+    // One position in the file is enough for all: it is set before each read, and nothing is read meanwhile.
+    let file = Mutex::new(file.try_clone().map_err(|error| error.to_string())?);
+    at_once(AsyncPmTilesReader::try_from_source(Source { file, limit, left: Mutex::new(left) }))
+}
+
+pub fn open(path: &Path, limits: &Limits) -> Result<Box<dyn Tiles>, String> {
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    let limit = limits.max_input_bytes;
+    Ok(Box::new(Pmtiles { reader: reader(&file, limit, u64::MAX)?, file, limit }))
+}
+
+impl Pmtiles {
+    fn bytes(&self, tile: TileId) -> Result<Option<Vec<u8>>, String> {
+        let found = at_once(self.reader.get_tile(tile))?;
+        if found.is_some() && self.reader.get_header().tile_compression == Compression::Brotli {
+            return Err("its tiles are packed with brotli, which is not read here".to_owned());
+        }
+        Ok(found.map(Vec::from))
+    }
+}
+
+impl Tiles for Pmtiles {
     fn format(&self) -> Result<Option<String>, String> {
-        let format = match self.get_header().tile_type {
+        let format = match self.reader.get_header().tile_type {
             TileType::Unknown => None,
             TileType::Mvt => Some("mvt"),
             TileType::Png => Some("png"),
@@ -81,7 +115,7 @@ impl Tiles for AsyncPmTilesReader<Source> {
     }
 
     fn facts(&self) -> Result<Facts, String> {
-        let header = self.get_header();
+        let header = self.reader.get_header();
         let compression = match header.tile_compression {
             Compression::Unknown => None,
             Compression::None => Some("none"),
@@ -102,10 +136,26 @@ impl Tiles for AsyncPmTilesReader<Source> {
 
     fn tile(&self, Place { z, x, y }: Place) -> Result<Option<Vec<u8>>, String> {
         let place = TileCoord::new(z, x, y).map_err(|error| error.to_string())?;
-        let found = at_once(self.get_tile(place))?;
-        if found.is_some() && self.get_header().tile_compression == Compression::Brotli {
-            return Err("its tiles are packed with brotli, which is not read here".to_owned());
+        self.bytes(place.into())
+    }
+
+    fn n_stored(&self) -> Result<u64, String> {
+        Ok(self.reader.get_header().n_tile_entries().map_or(0, Into::into))
+    }
+
+    fn each(&self, visit: &mut Visit<'_>) -> Result<(), String> {
+        let mut entries = Arc::new(reader(&self.file, self.limit, UNPACKED)?).entries();
+        while let Some(entry) = polled(|context| entries.as_mut().poll_next(context))? {
+            let entry = entry.map_err(|error| error.to_string())?;
+            // The places of an entry have one tile.
+            let Some(id) = entry.iter_coords().next() else { continue };
+            let place = TileCoord::from(id);
+            let place = Place { z: place.z(), x: place.x(), y: place.y() };
+            let bytes = self.bytes(id).and_then(|bytes| bytes.ok_or_else(|| "its directories are out of order".into()));
+            if visit(&place.to_string(), bytes).is_break() {
+                break;
+            }
         }
-        Ok(found.map(Vec::from))
+        Ok(())
     }
 }

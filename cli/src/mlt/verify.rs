@@ -1,9 +1,43 @@
-//! Every fault of a map tile.
+//! Every fault of a map tile, or of all tiles of an archive.
 
+use std::ops::ControlFlow;
+
+use indicatif::{HumanCount, ProgressBar};
 use tilekern::Error;
 use tilekern::mlt::{Kind, Options, Tile};
 
 use super::{Item, Reader};
+use crate::archive::Archive;
+use crate::fault::Fault;
+use crate::packed;
+
+/// Faults of an archive that are told: of one that is wholly damaged all would be no help, and take much memory.
+const FAULTS: usize = 1000;
+
+/// The faults of all tiles of an archive, and how many tiles were looked at. One is in memory at a time.
+pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> (Vec<Fault>, u64) {
+    progress.inc_length(archive.n_stored().unwrap_or(0));
+    let (mut faults, mut seen) = (Vec::new(), 0);
+    let went = archive.each(|name, bytes| {
+        let bytes = bytes.and_then(|bytes| packed::unpacked(bytes, options.limits.max_output_bytes, name));
+        match bytes {
+            Ok(bytes) => faults.extend(check(&bytes, options).into_iter().map(|error| Fault::of(error, name))),
+            Err(fault) => faults.push(fault),
+        }
+        seen += 1;
+        progress.inc(1);
+        if faults.len() < FAULTS {
+            return ControlFlow::Continue(());
+        }
+        faults.truncate(FAULTS);
+        let message =
+            format!("that are {} faults: tiles behind this one were not looked at", HumanCount(FAULTS as u64));
+        faults.push(Fault::new("archive", name, message));
+        ControlFlow::Break(())
+    });
+    faults.extend(went.err());
+    (faults, seen)
+}
 
 /// All faults: of the headers, else of each layer's ids, geometry and columns, of which each is tried by itself.
 pub fn check(bytes: &[u8], options: &Options) -> Vec<Error> {
