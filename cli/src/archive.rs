@@ -27,10 +27,10 @@ impl Place {
     /// The highest zoom; columns and rows have as many bits.
     const MAX_ZOOM: u8 = 31;
 
-    /// Takes the place off a name `FILE#z/x/y`. A file may have `#` in its name: the last one counts.
-    pub fn of(path: &Path) -> Option<(PathBuf, Place)> {
+    /// Takes the place, as it is written, off a name `FILE#z/x/y`. A file may have `#` in its name: the last one counts.
+    pub fn of(path: &Path) -> Option<(PathBuf, &str)> {
         let (file, place) = path.to_str()?.rsplit_once('#')?;
-        Some((PathBuf::from(file), place.parse().ok()?))
+        Some((PathBuf::from(file), place))
     }
 }
 
@@ -219,8 +219,10 @@ mod tests {
 
     #[test]
     fn places_are_taken_off_names() {
-        let of =
-            |name: &str| Place::of(Path::new(name)).map(|(file, place)| (file.to_str().unwrap().to_owned(), place));
+        let of = |name: &str| {
+            let (file, place) = Place::of(Path::new(name))?;
+            Some((file.to_str().unwrap().to_owned(), place.parse().ok()?))
+        };
         let place = |z, x, y| Place { z, x, y };
         assert_eq!(of("a.pmtiles#0/0/0"), Some(("a.pmtiles".to_owned(), place(0, 0, 0))));
         assert_eq!(of("d#1/a#b.mbtiles#3/7/2"), Some(("d#1/a#b.mbtiles".to_owned(), place(3, 7, 2))));

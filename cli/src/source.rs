@@ -140,8 +140,11 @@ impl Found {
             };
         }
         let fault = |error| Fault::of(error, path);
-        if let Some((file, place)) = Place::of(path).filter(|(file, _)| !path.exists() && file.exists()) {
-            return tile_of(&file, place, path, stated, limits);
+        if let Some((file, place)) = Place::of(path).filter(|_| !path.exists()) {
+            // Of what is not there, what looks like a tile of an archive is missing for want of that.
+            if file.exists() || Kind::of(&file, &[]).is_some() {
+                return tile_of(&file, place, path, stated, limits);
+            }
         }
         let mut reader = Reader::open(path, limits).map_err(fault)?;
         // No more than this of what is of no known kind, however long it is.
@@ -191,13 +194,17 @@ impl Found {
 }
 
 /// A tile of an archive; `path` is what it was asked for by.
-fn tile_of(file: &Path, place: Place, path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
+fn tile_of(file: &Path, place: &str, path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
     let mut reader = Reader::open(file, limits).map_err(|error| Fault::of(error, file))?;
     reader.read_up_to(MAGIC.len() as u64).map_err(|error| Fault::of(error, file))?;
     let kind = Kind::of(file, &reader.bytes).filter(|_| reader.is_file);
     let kind = kind.ok_or_else(|| {
         let message = format!("is no archive of tiles: leave out #{place}");
         Fault::new("unsupported", file, message)
+    })?;
+    let place: Place = place.parse().map_err(|why| {
+        let message = format!("has no tile {place:?}: {why}");
+        Fault { part: Some("tiles".to_owned()), ..Fault::new("missing", file, message) }
     })?;
     let bytes = match stated.format {
         None | Some(Format::Mlt) => Archive::open(file, kind, stated.format.is_some(), limits)?.tile(place)?,

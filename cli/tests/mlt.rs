@@ -466,7 +466,20 @@ fn archives_hold_tiles() {
         assert_eq!((&verified["kind"], &verified["n_tiles"]), (&json!(kind), &json!(2)), "{name}");
         assert_eq!(fault("trace", &path(name), ""), "unsupported");
         assert_eq!(fault("decode", &path(&format!("{name}#3/4/5")), ""), "missing");
-        assert_eq!(fault("decode", &path(&format!("{name}#3/9/5")), ""), "io");
+        for (place, why) in [
+            ("3/9/5", "columns and rows of zoom 3 are 0 to 7"),
+            ("3/4", "write zoom, column and row, as 3/4/2"),
+            ("99/0/0", "zooms are 0 to 31"),
+        ] {
+            let tile = path(&format!("{name}#{place}"));
+            assert_eq!(fault("decode", &tile, ""), "missing");
+            let told = run("decode", &tile, "").stderr;
+            assert!(told.contains(&format!("{name}: tiles: has no tile \"{place}\": {why}")), "{told}");
+        }
+    }
+    for place in ["3/4/2", "3/4"] {
+        let absent = run("decode", &path(&format!("absent.pmtiles#{place}")), "");
+        assert!(absent.stderr.contains("absent.pmtiles: ") && absent.stderr.contains("[io]"), "{absent:?}");
     }
     // A file of that very name comes first.
     fs::create_dir_all(path("none.pmtiles#3/4")).unwrap();
