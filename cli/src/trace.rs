@@ -34,7 +34,7 @@ Examples:
   tilekern trace orders.parquet country --html page.html a page to look at: hover over values, bytes and steps
   tilekern trace tile.mlt                                a map tile; `tile.mlt roads` a layer of it
   tilekern trace tile.mlt roads.name                     a column; `roads.geometry`, `roads.id` as well
-  tilekern trace tile.mlt roads.name --html page.html")]
+  tilekern trace tile.mlt roads.name --html page.html    a page to look at: hover over steps and bytes")]
 pub struct Args {
     #[command(flatten)]
     input: AnyInput,
