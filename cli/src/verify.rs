@@ -172,27 +172,28 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
         args.map_tiles.options(options)
     };
     let (mut seen, mut n_tiles) = (None, None);
-    let (kind, bytes, faults, warnings) = match Found::at(path, args.format, decoder.limits()) {
-        Err(fault) => (None, None, vec![fault], Vec::new()),
+    let found = Found::at(path, args.format, decoder.limits());
+    let kind = found.as_ref().ok().map(Found::kind);
+    let (bytes, faults, warnings) = match found {
+        Err(fault) => (None, vec![fault], Vec::new()),
+        Ok(Found::Tile(tile)) => (Some(tile.len() as u64), told(verify(&tile, decoder)), Vec::new()),
+        Ok(Found::Dataset) => {
+            let (bytes, faults, warnings) = check_dataset(path, args.cache.cache(), decoder, progress);
+            (Some(bytes), told(faults), told(warnings))
+        }
+        Ok(Found::Parquet(file)) => {
+            let options = Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
+            let (faults, warnings, pages) = parquet::verify::check(&file, &options, progress);
+            seen = Some(pages);
+            (Some(file.len() as u64), told(faults), told(warnings))
+        }
+        Ok(Found::Mlt(tile, _)) => {
+            (Some(tile.len() as u64), mlt::verify::check(&tile, &of_map_tiles(), path), Vec::new())
+        }
         Ok(Found::Archive(archive)) => {
             let (faults, seen) = mlt::verify::archive(&archive, &of_map_tiles(), progress);
             n_tiles = Some(seen);
-            (Some(archive.kind.name()), Some(archive.bytes), faults, Vec::new())
-        }
-        Ok(found) => {
-            let (bytes, faults, warnings) = match &found {
-                Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder), Vec::new()),
-                Found::Dataset => check_dataset(path, args.cache.cache(), decoder, progress),
-                Found::Parquet(bytes) => {
-                    let options = Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
-                    let (faults, warnings, pages) = parquet::verify::check(bytes, &options, progress);
-                    seen = Some(pages);
-                    (bytes.len() as u64, faults, warnings)
-                }
-                Found::Mlt(bytes, _) => (bytes.len() as u64, mlt::verify::check(bytes, &of_map_tiles()), Vec::new()),
-                Found::Archive(archive) => (archive.bytes, Vec::new(), Vec::new()),
-            };
-            (Some(found.kind()), Some(bytes), told(faults), told(warnings))
+            (Some(archive.bytes), faults, Vec::new())
         }
     };
     let (path, sound) = (path.to_string_lossy().into_owned(), faults.is_empty());

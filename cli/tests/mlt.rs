@@ -346,6 +346,29 @@ fn every_fault_is_told() {
 }
 
 #[test]
+fn the_other_packing_is_pointed_to() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut bytes = odd();
+    // A number that is packed with FastPFOR, whose count of values in blocks is no multiple of a block's.
+    let [size, stream] =
+        [&b"\x02\x05paths"[..], b"\x03ref\x08\x01\x05"].map(|it| bytes.windows(it.len()).position(|found| found == it));
+    let stream = stream.unwrap() + 4;
+    bytes.splice(stream..stream + 3, [0x0c, 4, 1, 0, 0, 1]);
+    bytes[size.unwrap() - 1] += 3;
+    fs::write(&path, bytes).unwrap();
+    for (verb, options) in [("decode", ""), ("verify", ""), ("trace", "paths.ref")] {
+        assert_eq!(fault(verb, &path, options), "fastpfor_block_values", "{verb}");
+        let advised = |options: &str| {
+            let run = run(verb, &path, options);
+            (run.stdout + &run.stderr).contains("; or try --mlt-fastpfor sequential")
+        };
+        assert!(advised(options), "{verb}");
+        assert!(!advised(&format!("{options} --mlt-fastpfor sequential")), "{verb}");
+    }
+}
+
+#[test]
 fn steps_are_told() {
     let folder = folder();
     let path = folder.path().join("tile.mlt");

@@ -12,8 +12,8 @@ use std::path::Path;
 
 use tilekern::Error;
 use tilekern::mlt::{
-    Column, Decoder, Geometry, Kind, Layer, LayerData, MValueData, MValues, Nested, NestedData, Options, Property,
-    PropertyData, Tile,
+    Column, Decoder, Geometry, Kind, Layer, LayerData, MValueData, MValues, Nested, NestedData, Options, Packing,
+    Property, PropertyData, Tile,
 };
 
 use crate::fault::Fault;
@@ -28,6 +28,18 @@ pub const GEOMETRY: &str = "geometry";
 /// Opens a tile whose bytes are there.
 pub fn open<'a>(bytes: &'a [u8], options: &Options, path: &Path) -> Result<Tile<'a>, Fault> {
     Tile::open(bytes, options).map_err(|error| Fault::of(error, path))
+}
+
+/// A fault of a tile that is open. Faults of FastPFOR may be those of the way in which it is read.
+pub fn told(error: Error, tile: &Tile<'_>, options: &Options, path: &Path) -> Fault {
+    let layer = error.layer().and_then(|place| tile.layer(usize::try_from(place.layer).ok()?));
+    let fault = Fault::of(error, path);
+    let other = options.packing == Packing::Interleaved && fault.kind.starts_with("fastpfor_");
+    if !other || layer.is_none_or(|layer| layer.version() != 2) {
+        return fault;
+    }
+    let message = format!("{}; or try --mlt-fastpfor sequential, as mlt-core packed it up to 0.22.1", fault.message);
+    Fault { message, ..fault }
 }
 
 /// The layers that a word names: all of a name, else one by its number from 0.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tilekern::mlt::{Layer, Options, Tile, Traced, trace};
 use tilekern::{Step, Trace};
 
-use super::{Item, choose, items, layers, names, open};
+use super::{Item, choose, items, layers, names, open, told};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
@@ -61,7 +61,10 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
         Some(word) => part(&open(bytes, &request.options, path)?, word, path)?,
     };
     let Trace { steps, fault, .. } = trace(bytes, traced, &request.options);
-    let fault = fault.map(|error| Fault::of(error, path));
+    let fault = fault.map(|error| match Tile::open(bytes, &request.options) {
+        Ok(tile) => told(error, &tile, &request.options, path),
+        Err(_) => Fault::of(error, path),
+    });
     let verdict = if fault.is_some() { Verdict::Unsound } else { Verdict::Sound };
     if let Some(output) = request.html {
         page(bytes, request, &steps, fault.as_ref(), output, console)?;

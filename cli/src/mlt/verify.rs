@@ -1,12 +1,12 @@
 //! Every fault of a map tile, or of all tiles of an archive.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use indicatif::{HumanCount, ProgressBar};
-use tilekern::Error;
 use tilekern::mlt::{Kind, Options, Tile};
 
-use super::{Item, Reader};
+use super::{Item, Reader, told};
 use crate::archive::Archive;
 use crate::fault::Fault;
 use crate::packed;
@@ -21,7 +21,7 @@ pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> 
     let went = archive.each(|name, bytes| {
         let bytes = bytes.and_then(|bytes| packed::unpacked(bytes, options.limits.max_output_bytes, name));
         match bytes {
-            Ok(bytes) => faults.extend(check(&bytes, options).into_iter().map(|error| Fault::of(error, name))),
+            Ok(bytes) => faults.extend(check(&bytes, options, name)),
             Err(fault) => faults.push(fault),
         }
         seen += 1;
@@ -40,13 +40,13 @@ pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> 
 }
 
 /// All faults: of the headers, else of each layer's ids, geometry and columns, of which each is tried by itself.
-pub fn check(bytes: &[u8], options: &Options) -> Vec<Error> {
+pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
     let tile = match Tile::open(bytes, options) {
         Ok(tile) => tile,
-        Err(error) => return vec![error],
+        Err(error) => return vec![Fault::of(error, path)],
     };
     let mut reader = Reader::new(*options);
-    let mut faults: Vec<Error> = Vec::new();
+    let mut faults: Vec<Fault> = Vec::new();
     for layer in tile.layers() {
         let columns = layer.columns().filter(|column| !matches!(column.kind(), Kind::Id | Kind::Geometry));
         let items = [Item::Ids, Item::Geometry].into_iter().chain(columns.map(Item::Column));
@@ -58,9 +58,9 @@ pub fn check(bytes: &[u8], options: &Options) -> Vec<Error> {
         for item in items {
             if let Err(error) = reader.some(layer, &[item]) {
                 // The children of a shared dictionary, and what shares a presence field, have their faults in common.
-                let told = |told: &Error| told.kind() == error.kind() && told.offset() == error.offset();
-                if !faults[before..].iter().any(told) {
-                    faults.push(error);
+                let fault = told(error, &tile, options, path);
+                if !faults[before..].iter().any(|told| told.kind == fault.kind && told.offset == fault.offset) {
+                    faults.push(fault);
                 }
             }
         }
