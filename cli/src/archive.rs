@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tilekern::Limits;
 
 use crate::fault::Fault;
@@ -53,6 +53,12 @@ impl FromStr for Place {
             return Err(format!("columns and rows of zoom {z} are 0 to {}", (1u64 << z) - 1));
         }
         Ok(Place { z, x, y })
+    }
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 
@@ -106,6 +112,17 @@ pub struct Facts {
     pub bounds: Option<[f64; 4]>,
     /// None where it does not say and counting takes too long.
     pub n_tiles: Option<u64>,
+    /// Those zooms that have tiles, if they are quickly found.
+    pub zooms: Option<Vec<Zoom>>,
+    /// A place that has a tile, where one is quickly found.
+    pub example: Option<Place>,
+}
+
+/// How many places of a zoom have a tile.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Zoom {
+    pub zoom: u8,
+    pub n_tiles: u64,
 }
 
 /// An archive that is open.

@@ -473,7 +473,14 @@ fn archives_hold_tiles() {
         assert_eq!((&info["kind"], &info["tile_format"], &info["n_tiles"]), (&json!(kind), &json!("mlt"), &json!(2)));
         assert_eq!(info["bounds"], json!([-10.0, -20.0, 30.0, 40.0]));
         assert_eq!((&info["min_zoom"], &info["max_zoom"]), (&json!(3), &json!(3)), "{name}");
-        assert!(run("info", &path(name), "").stdout.contains("2 tiles"));
+        assert_eq!(
+            (&info["zooms"], &info["example"]),
+            (&json!([{"zoom": 3, "n_tiles": 2}]), &json!("3/0/0")),
+            "{name}"
+        );
+        let text = run("info", &path(name), "").stdout;
+        assert!(text.contains("2 tiles") && text.contains("2 of zoom 3"), "{text}");
+        assert!(text.ends_with(&format!("a tile of it is {}#3/0/0\n", path(name).display())), "{text}");
         let tile = path(&format!("{name}#3/4/2"));
         assert_eq!(sound("decode", &tile, ""), values(), "{name}");
         assert_eq!(sound("verify", &tile, "")["paths"][0]["kind"], "mlt");

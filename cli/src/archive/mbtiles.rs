@@ -11,7 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 use tilekern::Limits;
 
-use super::{Facts, Place, Tiles, Visit};
+use super::{Facts, Place, Tiles, Visit, Zoom};
 
 /// Memory that SQLite may use.
 const HEAP: i64 = 1 << 30;
@@ -84,6 +84,30 @@ fn place(columns: [ValueRef<'_>; 3]) -> Result<Place, String> {
     format!("{z}/{x}/{y}").parse().map_err(|_| format!("zoom_level {z}, tile_column {x}, tile_row {row}"))
 }
 
+impl Mbtiles {
+    /// How many tiles each zoom has, if that is quickly counted.
+    fn zooms(&self) -> Option<Vec<Zoom>> {
+        // Some more than there can be.
+        let query = "SELECT zoom_level, count(*) FROM tiles GROUP BY zoom_level ORDER BY zoom_level LIMIT 40";
+        let mut zooms = self.database.prepare(query).ok()?;
+        let rows = zooms.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?))).ok()?;
+        let zoom = |row: rusqlite::Result<(u8, i64)>| {
+            let (zoom, n_tiles) = row.ok()?;
+            Some(Zoom { zoom, n_tiles: u64::try_from(n_tiles).ok()? })
+        };
+        rows.map(zoom).collect()
+    }
+
+    /// The place of some tile.
+    fn example(&self) -> Option<Place> {
+        let query = "SELECT zoom_level, tile_column, tile_row FROM tiles LIMIT 1";
+        let found = self
+            .database
+            .query_row(query, [], |row| Ok(place([row.get_ref(0)?, row.get_ref(1)?, row.get_ref(2)?]).ok()));
+        found.ok().flatten()
+    }
+}
+
 impl Tiles for Mbtiles {
     fn format(&self) -> Result<Option<String>, String> {
         Ok(said(&self.database, "format")?.map(|format| match format.as_str() {
@@ -112,6 +136,8 @@ impl Tiles for Mbtiles {
             max_zoom: zoom("maxzoom", "SELECT max(zoom_level) FROM tiles")?,
             bounds,
             n_tiles: self.n_stored().ok(),
+            zooms: self.zooms(),
+            example: self.example(),
         })
     }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::future::{self, Future};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,16 +11,20 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use pmtiles::{
-    AsyncBackend, AsyncPmTilesReader, BackendResponse, Compression, PmtError, PmtResult, TileCoord, TileId, TileType,
+    AsyncBackend, AsyncPmTilesReader, BackendResponse, Compression, DirEntry, PmtError, PmtResult, TileCoord, TileId,
+    TileType,
 };
 use tilekern::{Limits, guarded};
 
-use super::{Facts, Place, Tiles, Visit};
+use super::{Facts, Place, Tiles, Visit, Zoom};
 use crate::packed;
 
 /// Bytes that a directory, or a tile, may unpack to; and all directories together where all tiles are gone through, for which
 /// the library has them all in memory. It unpacks directories whatever their size; real ones have some hundred kilobytes.
 const UNPACKED: u64 = 64 << 20;
+
+/// Places that are counted by their zoom; where there are more, that takes too long.
+const COUNTED: u64 = 1 << 22;
 
 /// A file that answers at once.
 struct Source {
@@ -90,7 +95,44 @@ pub fn open(path: &Path, limits: &Limits) -> Result<Box<dyn Tiles>, String> {
     Ok(Box::new(Pmtiles { reader: reader(&file, limit, u64::MAX)?, file, limit }))
 }
 
+impl From<TileId> for Place {
+    fn from(id: TileId) -> Place {
+        let place = TileCoord::from(id);
+        Place { z: place.z(), x: place.x(), y: place.y() }
+    }
+}
+
 impl Pmtiles {
+    /// Goes through what the directories hold, in their order, until `visit` has enough.
+    fn entries(&self, mut visit: impl FnMut(&DirEntry) -> ControlFlow<()>) -> Result<(), String> {
+        let mut entries = Arc::new(reader(&self.file, self.limit, UNPACKED)?).entries();
+        while let Some(entry) = polled(|context| entries.as_mut().poll_next(context))? {
+            if visit(&entry.map_err(|error| error.to_string())?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Places by their zoom, and the first of them; none where there are too many.
+    fn places(&self) -> Option<(Vec<Zoom>, Option<Place>)> {
+        let (mut zooms, mut first, mut counted) = ([0u64; 1 + Place::MAX_ZOOM as usize], None, 0);
+        let walk = |entry: &DirEntry| {
+            for place in entry.iter_coords().map(Place::from) {
+                first = first.or(Some(place));
+                zooms[usize::from(place.z)] += 1;
+                counted += 1;
+                if counted > COUNTED {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        self.entries(walk).ok()?;
+        let zooms = (0..).zip(zooms).filter(|(_, n)| *n > 0).map(|(zoom, n_tiles)| Zoom { zoom, n_tiles });
+        (counted <= COUNTED).then(|| (zooms.collect(), first))
+    }
+
     fn bytes(&self, tile: TileId) -> Result<Option<Vec<u8>>, String> {
         let found = at_once(self.reader.get_tile(tile))?;
         if found.is_some() && self.reader.get_header().tile_compression == Compression::Brotli {
@@ -123,6 +165,8 @@ impl Tiles for Pmtiles {
             Compression::Brotli => Some("brotli"),
             Compression::Zstd => Some("zstd"),
         };
+        let few = header.n_addressed_tiles().is_none_or(|n| n.get() <= COUNTED);
+        let (zooms, example) = if few { self.places() } else { None }.unzip();
         Ok(Facts {
             name: None,
             tile_format: self.format()?,
@@ -131,6 +175,8 @@ impl Tiles for Pmtiles {
             max_zoom: Some(header.max_zoom),
             bounds: Some([header.min_longitude, header.min_latitude, header.max_longitude, header.max_latitude]),
             n_tiles: header.n_addressed_tiles().map(Into::into),
+            zooms,
+            example: example.flatten(),
         })
     }
 
@@ -144,18 +190,11 @@ impl Tiles for Pmtiles {
     }
 
     fn each(&self, visit: &mut Visit<'_>) -> Result<(), String> {
-        let mut entries = Arc::new(reader(&self.file, self.limit, UNPACKED)?).entries();
-        while let Some(entry) = polled(|context| entries.as_mut().poll_next(context))? {
-            let entry = entry.map_err(|error| error.to_string())?;
+        self.entries(|entry| {
             // The places of an entry have one tile.
-            let Some(id) = entry.iter_coords().next() else { continue };
-            let place = TileCoord::from(id);
-            let place = Place { z: place.z(), x: place.x(), y: place.y() };
+            let Some(id) = entry.iter_coords().next() else { return ControlFlow::Continue(()) };
             let bytes = self.bytes(id).and_then(|bytes| bytes.ok_or_else(|| "its directories are out of order".into()));
-            if visit(&place.to_string(), bytes).is_break() {
-                break;
-            }
-        }
-        Ok(())
+            visit(&Place::from(id).to_string(), bytes)
+        })
     }
 }
