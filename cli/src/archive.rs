@@ -6,10 +6,11 @@ mod mbtiles;
 mod pmtiles;
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tilekern::Limits;
 
 use crate::fault::Fault;
@@ -26,10 +27,10 @@ impl Place {
     /// The highest zoom; columns and rows have as many bits.
     const MAX_ZOOM: u8 = 31;
 
-    /// Takes the place off a name `FILE#z/x/y`. A file may have `#` in its name: the last one counts.
-    pub fn of(path: &Path) -> Option<(PathBuf, Place)> {
+    /// Takes the place, as it is written, off a name `FILE#z/x/y`. A file may have `#` in its name: the last one counts.
+    pub fn of(path: &Path) -> Option<(PathBuf, &str)> {
         let (file, place) = path.to_str()?.rsplit_once('#')?;
-        Some((PathBuf::from(file), place.parse().ok()?))
+        Some((PathBuf::from(file), place))
     }
 }
 
@@ -55,6 +56,12 @@ impl FromStr for Place {
     }
 }
 
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.z, self.x, self.y)
@@ -69,14 +76,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// By the first bytes of a file.
+    pub fn by_magic(start: &[u8]) -> Option<Kind> {
+        let known: [(&[u8], Kind); 2] = [(b"PMTiles", Kind::Pmtiles), (b"SQLite f", Kind::Mbtiles)];
+        known.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, kind)| kind)
+    }
+
     /// By the first bytes of a file, else by the extension of its name.
     pub fn of(path: &Path, start: &[u8]) -> Option<Kind> {
-        let known: [(&[u8], &str, Kind); 2] =
-            [(b"PMTiles", "pmtiles", Kind::Pmtiles), (b"SQLite f", "mbtiles", Kind::Mbtiles)];
-        let by_magic = known.iter().find(|(magic, ..)| start.starts_with(magic));
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        let found = by_magic.or_else(|| known.iter().find(|(_, end, _)| extension.eq_ignore_ascii_case(end)));
-        found.map(|&(.., kind)| kind)
+        let named =
+            || [Kind::Pmtiles, Kind::Mbtiles].into_iter().find(|kind| extension.eq_ignore_ascii_case(kind.name()));
+        Kind::by_magic(start).or_else(named)
     }
 
     /// What `--json` calls it.
@@ -101,6 +112,17 @@ pub struct Facts {
     pub bounds: Option<[f64; 4]>,
     /// None where it does not say and counting takes too long.
     pub n_tiles: Option<u64>,
+    /// Those zooms that have tiles, if they are quickly found.
+    pub zooms: Option<Vec<Zoom>>,
+    /// A place that has a tile, where one is quickly found.
+    pub example: Option<Place>,
+}
+
+/// How many places of a zoom have a tile.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub struct Zoom {
+    pub zoom: u8,
+    pub n_tiles: u64,
 }
 
 /// An archive that is open.
@@ -112,35 +134,70 @@ pub trait Tiles {
 
     /// The bytes of a tile as they are stored, if it is there.
     fn tile(&self, place: Place) -> Result<Option<Vec<u8>>, String>;
+
+    /// How many tiles [`Tiles::each`] goes through.
+    fn n_stored(&self) -> Result<u64, String>;
+
+    /// Goes through the tiles until `visit` has enough. One that is stored once for neighbouring places comes once.
+    fn each(&self, visit: &mut Visit<'_>) -> Result<(), String>;
 }
+
+/// Takes the place of a tile, written, and its bytes as they are stored.
+pub type Visit<'v> = dyn FnMut(&str, Result<Vec<u8>, String>) -> ControlFlow<()> + 'v;
 
 /// An archive, of its kind.
 pub struct Archive {
     pub kind: Kind,
     pub bytes: u64,
     path: PathBuf,
+    /// Its tiles are MLT, whatever it says of them.
+    any: bool,
     tiles: Box<dyn Tiles>,
 }
 
 impl Archive {
-    pub fn open(path: &Path, kind: Kind, limits: &Limits) -> Result<Archive, Fault> {
+    pub fn open(path: &Path, kind: Kind, any: bool, limits: &Limits) -> Result<Archive, Fault> {
         let bytes = std::fs::metadata(path).map_err(|error| Fault::from(tilekern::Error::io(error, path)))?.len();
         let tiles = open(path, kind, limits).map_err(|why| told(path, kind, &why))?;
-        Ok(Archive { kind, bytes, path: path.to_owned(), tiles })
+        Ok(Archive { kind, bytes, path: path.to_owned(), any, tiles })
     }
 
     pub fn facts(&self) -> Result<Facts, Fault> {
         self.tiles.facts().map_err(|why| told(&self.path, self.kind, &why))
     }
 
-    /// The bytes of a tile as they are stored. Formats that are known not to be MLT are refused, unless `any`.
-    pub fn tile(&self, place: Place, any: bool) -> Result<Vec<u8>, Fault> {
-        let told = |why: String| told(&self.path, self.kind, &why);
-        if let Some(format) = self.tiles.format().map_err(told)?.filter(|format| !any && format != "mlt") {
-            let message = format!("its tiles are {format}, not MLT; if that is wrong, add --as mlt");
-            return Err(Fault::new("unsupported", &self.path, message));
+    /// Refuses tiles that are known not to be MLT.
+    fn check_format(&self) -> Result<(), Fault> {
+        let format = self.tiles.format().map_err(|why| told(&self.path, self.kind, &why))?;
+        match format.filter(|format| !self.any && format != "mlt") {
+            None => Ok(()),
+            Some(format) => {
+                let message = format!("its tiles are {format}, not MLT; if that is wrong, add --as mlt");
+                Err(Fault::new("unsupported", &self.path, message))
+            }
         }
-        let found = self.tiles.tile(place).map_err(told)?;
+    }
+
+    /// How many tiles [`Archive::each`] goes through.
+    pub fn n_stored(&self) -> Result<u64, Fault> {
+        self.tiles.n_stored().map_err(|why| told(&self.path, self.kind, &why))
+    }
+
+    /// Goes through the tiles until `visit` has enough: what each is called, and its bytes as they are stored.
+    pub fn each(&self, mut visit: impl FnMut(&Path, Result<Vec<u8>, Fault>) -> ControlFlow<()>) -> Result<(), Fault> {
+        self.check_format()?;
+        let mut visit = |place: &str, bytes: Result<Vec<u8>, String>| {
+            let name = PathBuf::from(format!("{}#{place}", self.path.display()));
+            let bytes = bytes.map_err(|why| Fault::new("archive", &name, why));
+            visit(&name, bytes)
+        };
+        self.tiles.each(&mut visit).map_err(|why| told(&self.path, self.kind, &why))
+    }
+
+    /// The bytes of a tile as they are stored.
+    pub fn tile(&self, place: Place) -> Result<Vec<u8>, Fault> {
+        self.check_format()?;
+        let found = self.tiles.tile(place).map_err(|why| told(&self.path, self.kind, &why))?;
         found.ok_or_else(|| {
             let message = format!("has no tile {place}: `tilekern info {}` tells its zooms", self.path.display());
             Fault { part: Some("tiles".to_owned()), ..Fault::new("missing", &self.path, message) }
@@ -179,8 +236,10 @@ mod tests {
 
     #[test]
     fn places_are_taken_off_names() {
-        let of =
-            |name: &str| Place::of(Path::new(name)).map(|(file, place)| (file.to_str().unwrap().to_owned(), place));
+        let of = |name: &str| {
+            let (file, place) = Place::of(Path::new(name))?;
+            Some((file.to_str().unwrap().to_owned(), place.parse().ok()?))
+        };
         let place = |z, x, y| Place { z, x, y };
         assert_eq!(of("a.pmtiles#0/0/0"), Some(("a.pmtiles".to_owned(), place(0, 0, 0))));
         assert_eq!(of("d#1/a#b.mbtiles#3/7/2"), Some(("d#1/a#b.mbtiles".to_owned(), place(3, 7, 2))));

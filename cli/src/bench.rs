@@ -162,7 +162,7 @@ fn map_tiles(args: &Args, rounds: usize, console: &mut Console) -> Result<mlt::R
         return Ok(mlt::measure(&tiles, rounds, console)?);
     };
     match Found::at(path, args.format, &Limits::default())? {
-        Found::Mlt(bytes) => {
+        Found::Mlt(bytes, _) => {
             let tile = (path.display().to_string(), bytes);
             Ok(mlt::measure(&[tile], rounds, console).map_err(|error| Fault::of(error, path))?)
         }

@@ -46,7 +46,8 @@ Examples:
   tilekern decode tile.mlt --json                 all values; --digest for digests of them
   tilekern decode tile.mlt --layer roads --column name --json
   tilekern decode tile.mlt --layer roads -o roads.arrow
-  tilekern decode planet.pmtiles#14/8529/5975 --tile 14/8529/5975 --format geojson")]
+  tilekern decode planet.pmtiles#14/8529/5975 -o tile.geojson
+  tilekern decode tile.mlt --tile 14/8529/5975 -o tile.geojson")]
 pub struct Args {
     #[command(flatten)]
     input: AnyInput,
@@ -80,7 +81,7 @@ pub struct Args {
     #[arg(long, value_name = "L")]
     layer: Vec<String>,
 
-    /// Of a map tile, which one it is: positions of GeoJSON are degrees then
+    /// Of a map tile, which one it is: positions of GeoJSON are degrees then; of a tile of an archive they always are
     #[arg(long, value_name = "Z/X/Y")]
     tile: Option<Place>,
 
@@ -131,8 +132,8 @@ impl Args {
         given.or_else(|| self.map_tiles.given())
     }
 
-    /// Decodes a map tile. Options of counts and of Parquet are refused.
-    fn decode_map_tile(&self, bytes: &[u8], console: &mut Console) -> Result<Verdict, Stop> {
+    /// Decodes a map tile; `place` is where it is in its archive. Options of counts and of Parquet are refused.
+    fn decode_map_tile(&self, bytes: &[u8], place: Option<Place>, console: &mut Console) -> Result<Verdict, Stop> {
         let given = self.of_counts().or_else(|| self.choice.given()).or(self.row_group.map(|_| "--row-group"));
         if let Some(option) = given {
             return Err(Stop::Usage(format!("{option} is not for map tiles: choose --layer and --column")));
@@ -147,6 +148,11 @@ impl Args {
         if self.tile.is_some() && format != Format::Geojson {
             return Err(Stop::Usage("--tile is for GeoJSON: add --format geojson".into()));
         }
+        if let (Some(said), Some(place)) = (self.tile, place)
+            && said != place
+        {
+            return Err(Stop::Usage(format!("--tile {said} is not the tile that PATH names, {place}: leave it out")));
+        }
         if self.digest && format != Format::Json {
             return Err(Stop::Usage("--digest is for JSON: add --json".into()));
         }
@@ -158,7 +164,7 @@ impl Args {
             path: &self.input.path,
             layers: &self.layer,
             columns: &self.column,
-            place: self.tile,
+            place: self.tile.or(place),
             digest: self.digest,
             output,
             format,
@@ -274,7 +280,7 @@ fn tell_cost(selection: &Selection<'_>, console: &mut Console) -> Result<(), Sto
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let found = match args.input.found(&args.engine.limits())? {
         Found::Parquet(bytes) => return args.decode_parquet(&bytes, console),
-        Found::Mlt(bytes) => return args.decode_map_tile(&bytes, console),
+        Found::Mlt(bytes, place) => return args.decode_map_tile(&bytes, place, console),
         Found::Archive(archive) => return Err(archive.unnamed().into()),
         found => found,
     };

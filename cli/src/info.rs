@@ -207,7 +207,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let limits = Limits::default();
     let source = match args.input.found(&limits)? {
         Found::Parquet(bytes) => return parquet::info::run(&bytes, &args.input.path, args.all, console),
-        Found::Mlt(bytes) => {
+        Found::Mlt(bytes, _) => {
             let options = args.map_tiles.options(tilekern::mlt::Options::new()?);
             return mlt::info::run(&bytes, &args.input.path, args.all, options, console);
         }

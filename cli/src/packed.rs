@@ -58,12 +58,13 @@ pub fn unpack(bytes: &[u8], packing: Packing, limit: u64, path: &Path) -> Result
     Ok(unpacked)
 }
 
-/// Whether bytes are not gzip, or unpack to no more than `limit`.
+/// How much bytes unpack to if they are gzip, but no more than a byte above `limit`; else how many they are.
 #[cfg(feature = "archives")]
-pub fn gzip_fits(bytes: &[u8], limit: u64) -> bool {
+pub fn gzip_size(bytes: &[u8], limit: u64) -> u64 {
     let count = || io::copy(&mut MultiGzDecoder::new(bytes).take(limit.saturating_add(1)), &mut io::sink());
     // What is damaged is for its reader to tell.
-    !bytes.starts_with(GZIP) || count().map_or(true, |n| n <= limit)
+    let unpacked = if bytes.starts_with(GZIP) { count().ok() } else { None };
+    unpacked.unwrap_or(bytes.len() as u64)
 }
 
 /// At most a byte more than `limit`.

@@ -34,7 +34,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let path = &args.input.path;
     match args.input.found(&Limits::default())? {
         Found::Parquet(bytes) => parquet::pages::run(&bytes, path, args.column.as_deref(), args.row_group, console),
-        Found::Tile(_) | Found::Dataset | Found::Mlt(_) | Found::Archive(_) => {
+        Found::Tile(_) | Found::Dataset | Found::Mlt(..) | Found::Archive(_) => {
             let why = "has no pages, which are Parquet's: `tilekern info` tells how it is cut";
             Err(Fault::new("unsupported", path, why).into())
         }

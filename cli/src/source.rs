@@ -121,8 +121,8 @@ pub enum Found {
     Tile(Vec<u8>),
     /// Those of a Parquet file.
     Parquet(Bytes),
-    /// Those of a map tile, which were unpacked if they were packed.
-    Mlt(Vec<u8>),
+    /// Those of a map tile, which were unpacked if they were packed, and which one it is, of a tile of an archive.
+    Mlt(Vec<u8>, Option<Place>),
     /// An archive of map tiles, of which none is named.
     Archive(Archive),
     /// A directory, which is that of a dataset if it is anything.
@@ -140,15 +140,23 @@ impl Found {
             };
         }
         let fault = |error| Fault::of(error, path);
-        if let Some((file, place)) = Place::of(path).filter(|(file, _)| !path.exists() && file.exists()) {
-            return tile_of(&file, place, path, stated, limits);
+        if let Some((file, place)) = Place::of(path).filter(|_| !path.exists()) {
+            // Of what is not there, what looks like a tile of an archive is missing for want of that.
+            if file.exists() || Kind::of(&file, &[]).is_some() {
+                return tile_of(&file, place, path, stated, limits);
+            }
         }
         let mut reader = Reader::open(path, limits).map_err(fault)?;
         // No more than this of what is of no known kind, however long it is.
         reader.read_up_to(MAGIC.len() as u64).map_err(fault)?;
         let format = stated.format.or_else(|| Format::of(path, &reader.bytes));
-        if let (None, Some(kind)) = (format, Kind::of(path, &reader.bytes).filter(|_| reader.is_file)) {
-            return Archive::open(path, kind, limits).map(Found::Archive);
+        let archive = match format {
+            None => Kind::of(path, &reader.bytes),
+            Some(Format::Mlt) => Kind::by_magic(&reader.bytes),
+            Some(_) => None,
+        };
+        if let Some(kind) = archive.filter(|_| reader.is_file) {
+            return Archive::open(path, kind, stated.format.is_some(), limits).map(Found::Archive);
         }
         match format {
             // What is no tile by its first bytes is told as such without the rest of it.
@@ -158,7 +166,7 @@ impl Found {
             Some(Format::Parquet) => reader.read_all().map(|all| Found::Parquet(Bytes::Read(all))).map_err(fault),
             Some(Format::Mlt) => {
                 let bytes = reader.read_all().map_err(fault)?;
-                packed::unpacked(bytes, limits.max_output_bytes, path).map(Found::Mlt)
+                packed::unpacked(bytes, limits.max_output_bytes, path).map(|bytes| Found::Mlt(bytes, None))
             }
             None if path != Path::new(STDIO)
                 && !reader.bytes.is_empty()
@@ -179,14 +187,14 @@ impl Found {
             Found::Tile(_) => TILE,
             Found::Dataset => DATASET,
             Found::Parquet(_) => PARQUET,
-            Found::Mlt(_) => MLT,
+            Found::Mlt(..) => MLT,
             Found::Archive(archive) => archive.kind.name(),
         }
     }
 }
 
 /// A tile of an archive; `path` is what it was asked for by.
-fn tile_of(file: &Path, place: Place, path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
+fn tile_of(file: &Path, place: &str, path: &Path, stated: As, limits: &Limits) -> Result<Found, Fault> {
     let mut reader = Reader::open(file, limits).map_err(|error| Fault::of(error, file))?;
     reader.read_up_to(MAGIC.len() as u64).map_err(|error| Fault::of(error, file))?;
     let kind = Kind::of(file, &reader.bytes).filter(|_| reader.is_file);
@@ -194,12 +202,15 @@ fn tile_of(file: &Path, place: Place, path: &Path, stated: As, limits: &Limits) 
         let message = format!("is no archive of tiles: leave out #{place}");
         Fault::new("unsupported", file, message)
     })?;
+    let place: Place = place.parse().map_err(|why| {
+        let message = format!("has no tile {place:?}: {why}");
+        Fault { part: Some("tiles".to_owned()), ..Fault::new("missing", file, message) }
+    })?;
     let bytes = match stated.format {
-        None => Archive::open(file, kind, limits)?.tile(place, false)?,
-        Some(Format::Mlt) => Archive::open(file, kind, limits)?.tile(place, true)?,
+        None | Some(Format::Mlt) => Archive::open(file, kind, stated.format.is_some(), limits)?.tile(place)?,
         Some(_) => return Err(Fault::new("unsupported", file, "is an archive of map tiles: leave out --as")),
     };
-    packed::unpacked(bytes, limits.max_output_bytes, path).map(Found::Mlt)
+    packed::unpacked(bytes, limits.max_output_bytes, path).map(|bytes| Found::Mlt(bytes, Some(place)))
 }
 
 /// The bytes of a file of any kind, or of standard input.
@@ -230,7 +241,7 @@ impl Source {
                     "is a Parquet file, which has no cells and genes: info, pages, trace, decode and verify read it";
                 Err(Fault::new("unsupported", &path, why))
             }
-            Found::Mlt(_) | Found::Archive(_) => {
+            Found::Mlt(..) | Found::Archive(_) => {
                 let why = "is of map tiles, which have no cells and genes: info, trace, decode and verify read them";
                 Err(Fault::new("unsupported", &path, why))
             }

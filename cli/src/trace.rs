@@ -34,7 +34,7 @@ Examples:
   tilekern trace orders.parquet country --html page.html a page to look at: hover over values, bytes and steps
   tilekern trace tile.mlt                                a map tile; `tile.mlt roads` a layer of it
   tilekern trace tile.mlt roads.name                     a column; `roads.geometry`, `roads.id` as well
-  tilekern trace tile.mlt roads.name --html page.html")]
+  tilekern trace tile.mlt roads.name --html page.html    a page to look at: hover over steps and bytes")]
 pub struct Args {
     #[command(flatten)]
     input: AnyInput,
@@ -130,7 +130,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
     let found = args.input.found(&limits)?;
     let bytes = match &found {
         Found::Parquet(bytes) => return parquet::trace::run(bytes, &args.request(console.json)?, console),
-        Found::Mlt(bytes) => return mlt::trace::run(bytes, &args.of_map_tile(console.json)?, console),
+        Found::Mlt(bytes, _) => return mlt::trace::run(bytes, &args.of_map_tile(console.json)?, console),
         Found::Archive(archive) => return Err(archive.unnamed().into()),
         Found::Tile(bytes) => bytes,
         Found::Dataset => {

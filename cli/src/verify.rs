@@ -25,7 +25,8 @@ use crate::{Verdict, mlt, parquet};
 /// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
 /// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
 /// that readers do without are checked, too: `decode` takes a file in which only these are wrong. Of a map tile each column of
-/// each layer is decoded; it has no checksums either. One line for each fault: path, part, byte offset, what is wrong and
+/// each layer is decoded; it has no checksums either. Of an archive these are all its tiles, one that is stored for several
+/// places once; they end at 1,000 faults. One line for each fault: path, part, byte offset, what is wrong and
 /// what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
@@ -34,7 +35,8 @@ Examples:
   tilekern verify counts/tiles/*.dct         some tiles
   tilekern verify orders.parquet             a Parquet file
   tilekern verify tiles/*.mlt                map tiles
-  tilekern verify planet.pmtiles#3/4/2       a tile of an archive
+  tilekern verify planet.pmtiles             all map tiles of an archive
+  tilekern verify planet.pmtiles#3/4/2       one of them
   curl -s URL | tilekern verify -            a tile on standard input
   tilekern verify counts --json | jq '.paths[].faults[]'")]
 pub struct Args {
@@ -80,6 +82,8 @@ struct PathRecord {
     /// Of a Parquet file, the pages whose headers can be read, and those of them that store no checksum.
     n_pages: Option<u64>,
     n_pages_without_checksum: Option<u64>,
+    /// Of an archive of map tiles, those that were looked at.
+    n_tiles: Option<u64>,
     /// It was converted, so that its files can be made again.
     #[serde(skip)]
     repairable: bool,
@@ -125,7 +129,10 @@ fn summary(paths: &[PathRecord], n_faults: usize) -> String {
     let bytes = counted(paths.iter().filter_map(|record| record.bytes).sum::<u64>(), "byte");
     let unsound = paths.iter().filter(|record| !record.sound).count();
     match (paths, n_faults) {
-        ([one], 0) => format!("{}: sound, {bytes}{}", one.path, unseen(paths)),
+        ([one], 0) => {
+            let tiles = one.n_tiles.map(|n| format!("{}, ", counted(n, "tile"))).unwrap_or_default();
+            format!("{}: sound, {tiles}{bytes}{}", one.path, unseen(paths))
+        }
         (all, 0) => format!("all {} sound, {bytes}{}", all.len(), unseen(paths)),
         (all, n) => {
             let told = format!("{unsound} of {} unsound, {}", all.len(), counted(n, "fault"));
@@ -160,36 +167,39 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
         metadata.is_some_and(|metadata| metadata.get("converted").is_some())
     };
     let repairable = path.is_dir() && Dataset::open(path).is_ok_and(converted);
-    let mut seen = None;
-    let (kind, bytes, faults, warnings) = match Found::at(path, args.format, decoder.limits()) {
-        Err(fault) => (None, None, vec![fault], Vec::new()),
-        Ok(Found::Archive(archive)) => {
-            (Some(archive.kind.name()), Some(archive.bytes), vec![archive.unnamed()], Vec::new())
+    let of_map_tiles = || {
+        let options = tilekern::mlt::Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
+        args.map_tiles.options(options)
+    };
+    let (mut seen, mut n_tiles) = (None, None);
+    let found = Found::at(path, args.format, decoder.limits());
+    let kind = found.as_ref().ok().map(Found::kind);
+    let (bytes, faults, warnings) = match found {
+        Err(fault) => (None, vec![fault], Vec::new()),
+        Ok(Found::Tile(tile)) => (Some(tile.len() as u64), told(verify(&tile, decoder)), Vec::new()),
+        Ok(Found::Dataset) => {
+            let (bytes, faults, warnings) = check_dataset(path, args.cache.cache(), decoder, progress);
+            (Some(bytes), told(faults), told(warnings))
         }
-        Ok(found) => {
-            let (bytes, faults, warnings) = match &found {
-                Found::Tile(bytes) => (bytes.len() as u64, verify(bytes, decoder), Vec::new()),
-                Found::Dataset => check_dataset(path, args.cache.cache(), decoder, progress),
-                Found::Parquet(bytes) => {
-                    let options = Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
-                    let (faults, warnings, pages) = parquet::verify::check(bytes, &options, progress);
-                    seen = Some(pages);
-                    (bytes.len() as u64, faults, warnings)
-                }
-                Found::Mlt(bytes) => {
-                    let options = tilekern::mlt::Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
-                    let options = args.map_tiles.options(options);
-                    (bytes.len() as u64, mlt::verify::check(bytes, &options), Vec::new())
-                }
-                Found::Archive(archive) => (archive.bytes, Vec::new(), Vec::new()),
-            };
-            (Some(found.kind()), Some(bytes), told(faults), told(warnings))
+        Ok(Found::Parquet(file)) => {
+            let options = Options::with_kernels(decoder.kernels()).limits(*decoder.limits());
+            let (faults, warnings, pages) = parquet::verify::check(&file, &options, progress);
+            seen = Some(pages);
+            (Some(file.len() as u64), told(faults), told(warnings))
+        }
+        Ok(Found::Mlt(tile, _)) => {
+            (Some(tile.len() as u64), mlt::verify::check(&tile, &of_map_tiles(), path), Vec::new())
+        }
+        Ok(Found::Archive(archive)) => {
+            let (faults, seen) = mlt::verify::archive(&archive, &of_map_tiles(), progress);
+            n_tiles = Some(seen);
+            (Some(archive.bytes), faults, Vec::new())
         }
     };
     let (path, sound) = (path.to_string_lossy().into_owned(), faults.is_empty());
     let n_pages = seen.map(|seen| seen.pages);
     let n_pages_without_checksum = seen.map(|seen| seen.without_checksum);
-    PathRecord { path, kind, bytes, sound, faults, warnings, n_pages, n_pages_without_checksum, repairable }
+    PathRecord { path, kind, bytes, sound, faults, warnings, n_pages, n_pages_without_checksum, n_tiles, repairable }
 }
 
 /// The bytes of the tiles as far as the manifest tells them, all faults, and all warnings.

@@ -216,7 +216,7 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern trace`, map tile", 1, &[&["trace", &cut_tile]]),
         ("`tilekern trace --html`, map tile", 0, &[&["trace", &small_tile, "--html", &tile_html]]),
         ("`tilekern trace --html`, map tile", 1, &[&["trace", &cut_tile, "--html", &tile_html]]),
-        ("`tilekern verify`", 0, &[&["verify", &small_tile]]),
+        ("`tilekern verify`", 0, &[&["verify", &small_tile, &archive, &database]]),
         ("`tilekern bench --family mlt`", 0, &[&["bench", "--family", "mlt", &small_tile, "--rounds", "1", "--quiet"]]),
         ("`tilekern payload`", 0, &[&whole, &traced]),
         ("`tilekern payload`", 1, &[&cut]),

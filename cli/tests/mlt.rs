@@ -346,6 +346,47 @@ fn every_fault_is_told() {
 }
 
 #[test]
+fn the_other_packing_is_pointed_to() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut bytes = odd();
+    // A number that is packed with FastPFOR, whose count of values in blocks is no multiple of a block's.
+    let [size, stream] =
+        [&b"\x02\x05paths"[..], b"\x03ref\x08\x01\x05"].map(|it| bytes.windows(it.len()).position(|found| found == it));
+    let stream = stream.unwrap() + 4;
+    bytes.splice(stream..stream + 3, [0x0c, 4, 1, 0, 0, 1]);
+    bytes[size.unwrap() - 1] += 3;
+    fs::write(&path, bytes).unwrap();
+    for (verb, options) in [("decode", ""), ("verify", ""), ("trace", "paths.ref")] {
+        assert_eq!(fault(verb, &path, options), "fastpfor_block_values", "{verb}");
+        let advised = |options: &str| {
+            let run = run(verb, &path, options);
+            (run.stdout + &run.stderr).contains("; or try --mlt-fastpfor sequential")
+        };
+        assert!(advised(options), "{verb}");
+        assert!(!advised(&format!("{options} --mlt-fastpfor sequential")), "{verb}");
+    }
+}
+
+#[test]
+fn what_is_no_map_tile_is_told() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    for (bytes, what) in [
+        (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], "a PNG image"),
+        (b"<!DOCTYPE html><title>404</title>", "a page of HTML"),
+        (&gzip(&gzip(&tile())), "gzip that was packed twice"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        for verb in ["info", "decode", "verify", "trace"] {
+            let run = run(verb, &path, "");
+            let told = run.stdout + &run.stderr;
+            assert!(run.code == Some(1) && told.contains(&format!("; it begins like {what} [")), "{verb}: {told}");
+        }
+    }
+}
+
+#[test]
 fn steps_are_told() {
     let folder = folder();
     let path = folder.path().join("tile.mlt");
@@ -377,6 +418,15 @@ fn steps_are_told() {
         let at = |step: &Value, n: usize| step["at"][n].as_u64().unwrap();
         assert!(steps.iter().all(|step| at(step, 1) >= start && at(step, 2) <= start + len), "{part}");
         shown += steps.len();
+    }
+    let titles: Vec<_> = parts.iter().map(|part| (part["heading"].as_str(), part["title"].as_str().unwrap())).collect();
+    for title in [
+        (Some("layer 0: places"), "places: frame 0: layer 0, version 1"),
+        (Some("layer 0: places"), "places.id: data"),
+        (Some("layer 0: places"), "places.rank: metadata: Int32"),
+        (Some("layer 1: areas"), "areas.geometry: data"),
+    ] {
+        assert!(titles.contains(&title), "{title:?}: {titles:?}");
     }
     // Titles of parts are steps, too.
     assert_eq!(shown + parts.iter().filter(|part| part["title"] != "tile").count(), steps.len());
@@ -449,16 +499,45 @@ fn archives_hold_tiles() {
         let kind = name.rsplit_once('.').unwrap().1;
         assert_eq!((&info["kind"], &info["tile_format"], &info["n_tiles"]), (&json!(kind), &json!("mlt"), &json!(2)));
         assert_eq!(info["bounds"], json!([-10.0, -20.0, 30.0, 40.0]));
+        assert_eq!(info["name"], "some tiles", "{name}");
         assert_eq!((&info["min_zoom"], &info["max_zoom"]), (&json!(3), &json!(3)), "{name}");
-        assert!(run("info", &path(name), "").stdout.contains("2 tiles"));
+        assert_eq!(
+            (&info["zooms"], &info["example"]),
+            (&json!([{"zoom": 3, "n_tiles": 2}]), &json!("3/0/0")),
+            "{name}"
+        );
+        let text = run("info", &path(name), "").stdout;
+        assert!(text.contains("2 tiles") && text.contains("2 of zoom 3"), "{text}");
+        assert!(text.ends_with(&format!("a tile of it is {}#3/0/0\n", path(name).display())), "{text}");
         let tile = path(&format!("{name}#3/4/2"));
         assert_eq!(sound("decode", &tile, ""), values(), "{name}");
         assert_eq!(sound("verify", &tile, "")["paths"][0]["kind"], "mlt");
+        // Its name tells where it is.
+        let here = run("decode", &tile, "--format geojson").json();
+        assert_eq!(here, run("decode", &tile, "--format geojson --tile 3/4/2").json());
+        let first = &here["features"][0]["geometry"]["coordinates"];
+        assert!(first[0].as_f64().is_some_and(|longitude| (0.0..0.2).contains(&longitude)), "{first}");
+        let other = run("decode", &tile, "--format geojson --tile 3/4/3");
+        assert_eq!((other.code, other.stdout.as_str()), (Some(2), ""), "{other:?}");
         assert_eq!(fault("decode", &path(name), ""), "unsupported");
-        assert_eq!(fault("verify", &path(name), ""), "unsupported");
+        let verified = &sound("verify", &path(name), "")["paths"][0];
+        assert_eq!((&verified["kind"], &verified["n_tiles"]), (&json!(kind), &json!(2)), "{name}");
         assert_eq!(fault("trace", &path(name), ""), "unsupported");
         assert_eq!(fault("decode", &path(&format!("{name}#3/4/5")), ""), "missing");
-        assert_eq!(fault("decode", &path(&format!("{name}#3/9/5")), ""), "io");
+        for (place, why) in [
+            ("3/9/5", "columns and rows of zoom 3 are 0 to 7"),
+            ("3/4", "write zoom, column and row, as 3/4/2"),
+            ("99/0/0", "zooms are 0 to 31"),
+        ] {
+            let tile = path(&format!("{name}#{place}"));
+            assert_eq!(fault("decode", &tile, ""), "missing");
+            let told = run("decode", &tile, "").stderr;
+            assert!(told.contains(&format!("{name}: tiles: has no tile \"{place}\": {why}")), "{told}");
+        }
+    }
+    for place in ["3/4/2", "3/4"] {
+        let absent = run("decode", &path(&format!("absent.pmtiles#{place}")), "");
+        assert!(absent.stderr.contains("absent.pmtiles: ") && absent.stderr.contains("[io]"), "{absent:?}");
     }
     // A file of that very name comes first.
     fs::create_dir_all(path("none.pmtiles#3/4")).unwrap();
@@ -473,11 +552,78 @@ fn archives_hold_tiles() {
         assert_eq!(fault("decode", &tile, ""), "unsupported", "{name}");
         assert_eq!(sound("decode", &tile, "--as mlt"), values(), "{name}");
         assert_eq!(fault("decode", &tile, "--as parquet"), "unsupported", "{name}");
+        // An archive is one whatever its tiles are said to be.
+        assert_eq!(sound("info", &path(name), "--as mlt"), sound("info", &path(name), ""), "{name}");
     }
     fs::write(path("tile.mlt"), tile()).unwrap();
     assert_eq!(fault("decode", &path("tile.mlt#3/4/2"), ""), "unsupported");
+    // One that is cut off is told as that, and one that says nothing of itself has tiles.
+    let whole = fs::read(path("none.pmtiles")).unwrap();
+    fs::write(path("cut.pmtiles"), &whole[..whole.len() - 9]).unwrap();
+    for (verb, suffix) in [("info", ""), ("decode", "#3/4/2"), ("verify", "")] {
+        let run = run(verb, &path(&format!("cut.pmtiles{suffix}")), "");
+        assert!(run.code == Some(1) && (run.stdout + &run.stderr).contains("it is cut off"), "{verb}");
+    }
+    mbtiles(&path("bare.mbtiles"), "mlt", &tile()).execute("DROP TABLE metadata", []).unwrap();
+    assert_eq!(sound("decode", &path("bare.mbtiles#3/4/2"), ""), values());
+    assert_eq!(sound("info", &path("bare.mbtiles"), "")["tile_format"], Value::Null);
     // Nothing is left beside them.
     assert!(names(folder.path()).iter().all(|name| !name.ends_with("-wal") && !name.ends_with("-shm")));
+}
+
+#[test]
+fn all_tiles_of_an_archive_are_verified() {
+    let folder = tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let faults = |name: &str, options: &str| {
+        let run = run("verify", &path(name), &format!("--json {options}"));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(1), ""), "{run:?}");
+        let paths = run.json()["paths"].clone();
+        let told = |fault: &Value| {
+            let of = fault["path"].as_str().unwrap().rsplit_once(name).unwrap().1.to_owned();
+            (of, fault["kind"].as_str().unwrap().to_owned())
+        };
+        let faults: Vec<_> = paths[0]["faults"].as_array().unwrap().iter().map(told).collect();
+        (faults, paths[0]["n_tiles"].as_u64().unwrap())
+    };
+    let fault = |place: &str, kind: &str| (place.to_owned(), kind.to_owned());
+    let mut torn = tile();
+    let at = torn.windows(3).position(|bytes| bytes == b"abc").unwrap();
+    torn[at + 2] = 0xff;
+    // Two tiles with faults, and rows that are no tiles.
+    let database = mbtiles(&path("a.mbtiles"), "mlt", &gzip(&torn));
+    let insert = "INSERT INTO tiles VALUES (?1, ?2, ?3, ?4)";
+    database.execute(insert, (2, 1, 0, &torn[..5])).unwrap();
+    database.execute(insert, (2, 4, 0, &tile())).unwrap();
+    database.execute(insert, (99, -1, 0, &tile())).unwrap();
+    database.execute(insert, (1, 0, 0, "text")).unwrap();
+    database.execute(insert, (1, 1, 1, &tile())).unwrap();
+    drop(database);
+    let (found, n_tiles) = faults("a.mbtiles", "");
+    assert_eq!(n_tiles, 7);
+    assert_eq!(found.len(), 5, "{found:?}");
+    assert_eq!(found[0], fault("#3/4/2", "utf8"));
+    assert!(found[1].0 == "#2/1/3" && found[1].1 == "truncated", "{found:?}");
+    assert_eq!(found[2], fault("#zoom_level 2, tile_column 4, tile_row 0", "archive"));
+    assert_eq!(found[3], fault("#zoom_level 99, tile_column -1, tile_row 0", "archive"));
+    assert_eq!(found[4], fault("#1/0/1", "archive"));
+    // Tiles of another format are one fault, unless they are to be read as MLT.
+    pmtiles(&path("mvt.pmtiles"), TileType::Mvt, Compression::Gzip);
+    assert_eq!(faults("mvt.pmtiles", ""), (vec![fault("", "unsupported")], 0));
+    assert_eq!(sound("verify", &path("mvt.pmtiles"), "--as mlt")["paths"][0]["n_tiles"], 2);
+    // An end to what nobody reads.
+    let database = mbtiles(&path("many.mbtiles"), "mlt", &tile());
+    let all = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1999)
+               INSERT INTO tiles SELECT 12, i, 0, x'05' FROM n";
+    database.execute(all, []).unwrap();
+    drop(database);
+    let (found, n_tiles) = faults("many.mbtiles", "");
+    assert_eq!((found.len(), n_tiles), (1001, 1002));
+    assert_eq!(found[1000], fault("#12/999/4095", "archive"));
+    let text = run("verify", &path("a.mbtiles"), "");
+    assert!(text.stdout.contains("a.mbtiles#3/4/2: layer 0") && text.stdout.ends_with("1 of 1 unsound, 5 faults\n"));
+    pmtiles(&path("a.pmtiles"), TileType::Mlt, Compression::None);
+    assert!(run("verify", &path("a.pmtiles"), "").stdout.contains("a.pmtiles: sound, 2 tiles, "));
 }
 
 #[test]
@@ -486,14 +632,14 @@ fn hostile_archives_end_in_errors() {
     let path = |name: &str| folder.path().join(name);
     let kinds = ["archive", "missing", "unsupported", "compression", "limit_exceeded"];
     let ends = |name: &str, what: &str| {
-        for (verb, suffix) in [("info", ""), ("decode", "#3/4/2")] {
+        for (verb, suffix) in [("info", ""), ("decode", "#3/4/2"), ("verify", "")] {
             let run = run(verb, &path(&format!("{name}{suffix}")), "--json");
             match run.code {
                 Some(0) => {}
                 Some(1) => {
                     let found = run.json();
                     let kind = found["error"]["kind"].as_str().unwrap_or_default();
-                    assert!(verb == "decode" || kinds.contains(&kind), "{what} {verb}: {found}");
+                    assert!(verb != "info" || kinds.contains(&kind), "{what} {verb}: {found}");
                 }
                 _ => panic!("{what} {verb}: {run:?}"),
             }
@@ -542,6 +688,7 @@ fn hostile_archives_end_in_errors() {
         database.execute_batch(&format!("CREATE TABLE metadata (name, value); {tiles}")).unwrap_or_default();
         drop(database);
         assert_eq!(fault("decode", &path(&format!("{name}.mbtiles#3/4/2")), ""), "archive", "{name}");
+        assert_eq!(fault("verify", &path(&format!("{name}.mbtiles")), ""), "archive", "{name}");
     }
     // A directory that takes little room, and unpacks to much.
     let leaf = gzip(&vec![0; 80 << 20]);
@@ -565,6 +712,7 @@ fn hostile_archives_end_in_errors() {
         }
         fs::write(path(name), [&bytes[..], &root, &leaf].concat()).unwrap();
         assert_eq!(fault("decode", &path(&format!("{name}#3/4/2")), ""), "archive", "{name}");
+        assert_eq!(fault("verify", &path(name), ""), "archive", "{name}");
     }
     assert!(run("decode", &path("leaf.pmtiles#3/4/2"), "").stderr.contains("unpacks to more than"));
     mbtiles(&path("bomb.mbtiles"), "mlt", &gzip(&vec![0; 4 << 20]));

@@ -152,10 +152,11 @@ fn pages(browser: &str) -> Result<(), Failed> {
         const all = [...document.querySelectorAll("details")];
         const open = all.filter(one => one.open).length;
         return { pages: all.length, open, drawn: drawn.filter(Boolean).length, title: document.title.endsWith("country"),
-            wide: document.documentElement.scrollWidth <= window.innerWidth };
+            wide: document.documentElement.scrollWidth <= window.innerWidth,
+            how: document.getElementById("how").textContent.startsWith("Hover over a value: ") };
     "#;
     let told = found(browser, "country", script)?;
-    same(&told, serde_json::json!({"pages": 5, "open": 3, "drawn": 3, "title": true, "wide": true}))
+    same(&told, serde_json::json!({"pages": 5, "open": 3, "drawn": 3, "title": true, "wide": true, "how": true}))
 }
 
 #[cfg(feature = "archives")]
@@ -164,12 +165,20 @@ fn map_tile(browser: &str) -> Result<(), Failed> {
         const number = data.pages.findIndex(page => page.steps.some(step => step.label.includes("column name")));
         const page = open(number), step = data.pages[number].steps.findIndex(step => step.label.includes("column name"));
         const [, start, end] = data.pages[number].steps[step].at;
+        main.append(page.parts);
+        const detail = page.steps[step].querySelector("div"), colour = node => getComputedStyle(node).color;
+        const plain = colour(detail) !== colour(page.steps[step]);
         mouse(page.steps[step], "mouseover");
-        return { bytes: lit(page.bytes[0], "lit-main").length === end - start, long: end - start,
+        const inked = colour(detail) === colour(page.steps[step]);
+        const how = document.getElementById("how").textContent;
+        return { how: how.startsWith("Hover over a step: ") && !how.includes("value"), plain, inked, bytes: lit(page.bytes[0], "lit-main").length === end - start, long: end - start,
             step: lit(page.steps, "lit-main").length, parts: page.parts.children.length };
     "#;
     let make = |path: &Path| fs::write(path, support::mlt::tile()).expect("written");
     let told = found_in(browser, "tile.mlt", make, "places.rank", script)?;
-    // A length and four letters; there are steps and bytes, and no values beside them.
-    same(&told, serde_json::json!({"bytes": true, "long": 5, "step": 1, "parts": 2}))
+    // A length and four letters; there are steps and bytes, and no values beside them. What is lit is readable.
+    same(
+        &told,
+        serde_json::json!({"how": true, "plain": true, "inked": true, "bytes": true, "long": 5, "step": 1, "parts": 2}),
+    )
 }

@@ -6,7 +6,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 
 use crate::Verdict;
-use crate::archive::{Archive, Facts};
+use crate::archive::{Archive, Facts, Zoom};
 use crate::console::Console;
 use crate::fault::Stop;
 use crate::text::{counted, quoted};
@@ -38,6 +38,7 @@ pub fn info(archive: &Archive, path: &Path, console: &mut Console) -> Result<Ver
         ("format", Some(facts.tile_format.as_deref().map_or_else(unknown, quoted))),
         ("compression", facts.compression.as_deref().map(quoted)),
         ("zooms", Some(format!("{} to {}", zoom(facts.min_zoom), zoom(facts.max_zoom)))),
+        ("tiles", facts.zooms.as_deref().filter(|zooms| !zooms.is_empty()).map(zooms)),
         ("bounds", bounds),
     ];
     for (name, value) in rows {
@@ -45,6 +46,13 @@ pub fn info(archive: &Archive, path: &Path, console: &mut Console) -> Result<Ver
             console.line(format_args!("{name:<12}{value}"))?;
         }
     }
-    console.line(format_args!("a tile of it is {}#z/x/y", path.display()))?;
+    let place = facts.example.map_or_else(|| "z/x/y".to_owned(), |place| place.to_string());
+    console.line(format_args!("a tile of it is {}#{place}", path.display()))?;
     Ok(Verdict::Sound)
+}
+
+/// How many tiles each zoom has.
+fn zooms(zooms: &[Zoom]) -> String {
+    let each = zooms.iter().map(|Zoom { zoom, n_tiles }| format!("{} of zoom {zoom}", HumanCount(*n_tiles)));
+    each.collect::<Vec<_>>().join(", ")
 }

@@ -53,6 +53,7 @@ enum Entry<'t> {
 
 struct Chosen<'a, 't> {
     request: &'a Request<'a>,
+    tile: &'t Tile<'t>,
     entries: Vec<Entry<'t>>,
     /// What ended the work early.
     fault: RefCell<Option<Fault>>,
@@ -88,7 +89,7 @@ impl<'t> Chosen<'_, 't> {
     }
 
     fn told(&self, error: Error) -> Fault {
-        Fault::of(error, self.request.path)
+        super::told(error, self.tile, &self.request.options, self.request.path)
     }
 
     fn verdict(&self) -> Verdict {
@@ -99,7 +100,7 @@ impl<'t> Chosen<'_, 't> {
 pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result<Verdict, Stop> {
     let tile = open(bytes, &request.options, request.path)?;
     let entries = entries(&tile, request)?;
-    let chosen = Chosen { request, entries, fault: RefCell::new(None) };
+    let chosen = Chosen { request, tile: &tile, entries, fault: RefCell::new(None) };
     if let Some(output) = request.output {
         return to_file(&chosen, output, console);
     }
