@@ -455,6 +455,41 @@ fn arrow_files_hold_a_layer() {
     assert_eq!(geometry.metadata().get("ARROW:extension:name").map(String::as_str), Some("geoarrow.point"));
 }
 
+/// A dictionary that no column shares is looked at all the same.
+#[test]
+fn unshared_dictionaries_are_verified() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut bytes =
+        b"\x22\x01\x01l\x80\x20\x02\x04\x1e\x01a\x00\x02\x10\x02\x01\x01\x00\x13\x42\x02\x02\x00\x00".to_vec();
+    bytes.extend(b"\x02\x36\x02\x01\x01\x01\x12\x00\x01\x01a");
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(sound("verify", &path, "")["sound"], true);
+    // Three bytes of one; one that is no text.
+    for (at, to, kind) in [(29, 3, "lengths_past_bytes"), (34, 0xff, "utf8")] {
+        let mut bytes = bytes.clone();
+        bytes[at] = to;
+        fs::write(&path, &bytes).unwrap();
+        let verified = run("verify", &path, "--json");
+        assert_eq!(verified.code, Some(1));
+        let fault = &verified.json()["paths"][0]["faults"][0];
+        assert_eq!(fault["kind"], kind);
+        assert!(fault["part"].as_str().unwrap().starts_with("layer 0, column 1"), "{fault}");
+        assert_eq!([self::fault("decode", &path, ""), self::fault("trace", &path, "")], [kind, kind]);
+    }
+}
+
+/// A key of GeoJSON is there once, whatever columns are called.
+#[test]
+fn columns_with_the_names_of_ours() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    fs::write(&path, b"\x19\x02\x01a\x16\x02\x00\x08\x04\x02\x04\x06\x02\x01\x06\x06_layer\x08\x02\x07\x09").unwrap();
+    let text = run("decode", &path, "--format geojson").stdout;
+    assert_eq!(text.matches("_layer").count(), 2, "{text}");
+    assert!(text.contains(r#""properties":{"_extent":4096,"_layer":7}"#), "{text}");
+}
+
 #[test]
 fn nothing_steers_a_terminal() {
     let folder = tempdir().unwrap();

@@ -66,7 +66,10 @@ impl Serialize for Properties<'_> {
         let Feature { parts, feature, .. } = *self.0;
         let mut map = to.serialize_map(None)?;
         // What the tile itself has under these names stands in their place: a key is there once.
-        let free = |name: &str| !parts.layer.columns().any(|column| column.name() == name);
+        let names = || parts.columns.iter().map(|column| column.name);
+        let others =
+            || parts.nested.iter().map(|column| column.name).chain(parts.m_values.iter().map(|column| column.name));
+        let free = |name: &str| !names().chain(others()).any(|taken| taken == name);
         if free("_layer") {
             map.serialize_entry("_layer", parts.layer.name())?;
         }

@@ -65,7 +65,8 @@ pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
         }
         // A dictionary that no column shares is looked at with the whole layer alone. More than the limits allow at once is
         // no fault where all columns are within them.
-        let shared = layer.columns().any(|column| column.kind() == Kind::SharedDictionary && column.children().len() == 0);
+        let shared =
+            layer.columns().any(|column| column.kind() == Kind::SharedDictionary && column.children().len() == 0);
         if faults.len() == before && (shared || !matches!(whole.kind(), ErrorKind::LimitExceeded { .. })) {
             faults.push(told(whole, &tile, options, path));
         }
