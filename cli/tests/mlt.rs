@@ -472,6 +472,7 @@ fn archives_hold_tiles() {
         let kind = name.rsplit_once('.').unwrap().1;
         assert_eq!((&info["kind"], &info["tile_format"], &info["n_tiles"]), (&json!(kind), &json!("mlt"), &json!(2)));
         assert_eq!(info["bounds"], json!([-10.0, -20.0, 30.0, 40.0]));
+        assert_eq!(info["name"], "some tiles", "{name}");
         assert_eq!((&info["min_zoom"], &info["max_zoom"]), (&json!(3), &json!(3)), "{name}");
         assert_eq!(
             (&info["zooms"], &info["example"]),
@@ -529,6 +530,16 @@ fn archives_hold_tiles() {
     }
     fs::write(path("tile.mlt"), tile()).unwrap();
     assert_eq!(fault("decode", &path("tile.mlt#3/4/2"), ""), "unsupported");
+    // One that is cut off is told as that, and one that says nothing of itself has tiles.
+    let whole = fs::read(path("none.pmtiles")).unwrap();
+    fs::write(path("cut.pmtiles"), &whole[..whole.len() - 9]).unwrap();
+    for (verb, suffix) in [("info", ""), ("decode", "#3/4/2"), ("verify", "")] {
+        let run = run(verb, &path(&format!("cut.pmtiles{suffix}")), "");
+        assert!(run.code == Some(1) && (run.stdout + &run.stderr).contains("it is cut off"), "{verb}");
+    }
+    mbtiles(&path("bare.mbtiles"), "mlt", &tile()).execute("DROP TABLE metadata", []).unwrap();
+    assert_eq!(sound("decode", &path("bare.mbtiles#3/4/2"), ""), values());
+    assert_eq!(sound("info", &path("bare.mbtiles"), "")["tile_format"], Value::Null);
     // Nothing is left beside them.
     assert!(names(folder.path()).iter().all(|name| !name.ends_with("-wal") && !name.ends_with("-shm")));
 }

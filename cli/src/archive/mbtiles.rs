@@ -61,8 +61,13 @@ fn address(path: &Path) -> String {
     text + if Path::new(&log).exists() { "?mode=ro" } else { "?mode=ro&immutable=1" }
 }
 
-/// A value that a database says of itself.
+/// A value that a database says of itself. Tiles are there without it, too.
 fn said(database: &Connection, name: &str) -> Result<Option<String>, String> {
+    let query = "SELECT 1 FROM sqlite_master WHERE name = 'metadata'";
+    let there = database.query_row(query, [], |_| Ok(())).optional().map_err(|error| error.to_string())?;
+    if there.is_none() {
+        return Ok(None);
+    }
     // All are text, but some writers store numbers as numbers.
     let query = "SELECT CAST(value AS TEXT) FROM metadata WHERE name = ?1 LIMIT 1";
     let found = database.query_row(query, [name], |row| row.get::<_, Option<String>>(0)).optional();

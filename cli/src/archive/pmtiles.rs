@@ -14,6 +14,7 @@ use pmtiles::{
     AsyncBackend, AsyncPmTilesReader, BackendResponse, Compression, DirEntry, PmtError, PmtResult, TileCoord, TileId,
     TileType,
 };
+use serde::Deserialize;
 use tilekern::{Limits, guarded};
 
 use super::{Facts, Place, Tiles, Visit, Zoom};
@@ -72,8 +73,30 @@ fn polled<T>(poll: impl FnOnce(&mut Context<'_>) -> Poll<T>) -> Result<T, String
     }
 }
 
+/// What the library says, but where that is that the file ends.
+fn told(error: PmtError) -> String {
+    match error {
+        PmtError::UnexpectedNumberOfBytesReturned(expected, found) => {
+            format!("it is cut off: there are {found} bytes where {expected} are expected; fetch it again")
+        }
+        error => error.to_string(),
+    }
+}
+
 fn at_once<T>(work: impl Future<Output = PmtResult<T>>) -> Result<T, String> {
-    polled(|context| pin!(work).poll(context))?.map_err(|error| error.to_string())
+    polled(|context| pin!(work).poll(context))?.map_err(told)
+}
+
+/// What is read of an archive's metadata.
+#[derive(Deserialize)]
+struct Metadata {
+    name: Option<String>,
+}
+
+/// Places with a tile by their zoom, and the first of them.
+struct Places {
+    zooms: Vec<Zoom>,
+    first: Option<Place>,
 }
 
 /// An archive, and the file that it is.
@@ -107,19 +130,28 @@ impl Pmtiles {
     fn entries(&self, mut visit: impl FnMut(&DirEntry) -> ControlFlow<()>) -> Result<(), String> {
         let mut entries = Arc::new(reader(&self.file, self.limit, UNPACKED)?).entries();
         while let Some(entry) = polled(|context| entries.as_mut().poll_next(context))? {
-            if visit(&entry.map_err(|error| error.to_string())?).is_break() {
+            if visit(&entry.map_err(told)?).is_break() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Places by their zoom, and the first of them; none where there are too many.
-    fn places(&self) -> Option<(Vec<Zoom>, Option<Place>)> {
-        let (mut zooms, mut first, mut counted) = ([0u64; 1 + Place::MAX_ZOOM as usize], None, 0);
+    /// The name that its metadata has, if it has any.
+    fn name(&self) -> Option<String> {
+        let metadata = at_once(self.reader.get_metadata()).ok()?;
+        serde_json::from_str::<Metadata>(&metadata).ok()?.name
+    }
+
+    /// Places by their zoom, and the first of them; none where there are too many. The last tile must be there.
+    fn places(&self) -> Result<Option<Places>, String> {
+        let mut zooms = [0u64; 1 + Place::MAX_ZOOM as usize];
+        let (mut first, mut last, mut counted) = (None, None, 0);
         let walk = |entry: &DirEntry| {
-            for place in entry.iter_coords().map(Place::from) {
+            for id in entry.iter_coords() {
+                let place = Place::from(id);
                 first = first.or(Some(place));
+                last = Some(id);
                 zooms[usize::from(place.z)] += 1;
                 counted += 1;
                 if counted > COUNTED {
@@ -128,9 +160,10 @@ impl Pmtiles {
             }
             ControlFlow::Continue(())
         };
-        self.entries(walk).ok()?;
+        self.entries(walk)?;
+        last.map_or(Ok(None), |id| at_once(self.reader.get_tile(id)))?;
         let zooms = (0..).zip(zooms).filter(|(_, n)| *n > 0).map(|(zoom, n_tiles)| Zoom { zoom, n_tiles });
-        (counted <= COUNTED).then(|| (zooms.collect(), first))
+        Ok((counted <= COUNTED).then(|| Places { zooms: zooms.collect(), first }))
     }
 
     fn bytes(&self, tile: TileId) -> Result<Option<Vec<u8>>, String> {
@@ -165,10 +198,11 @@ impl Tiles for Pmtiles {
             Compression::Brotli => Some("brotli"),
             Compression::Zstd => Some("zstd"),
         };
-        let few = header.n_addressed_tiles().is_none_or(|n| n.get() <= COUNTED);
-        let (zooms, example) = if few { self.places() } else { None }.unzip();
+        let few = header.n_addressed_tiles().is_some_and(|n| n.get() <= COUNTED);
+        let places = if few { self.places()? } else { None };
+        let (zooms, example) = places.map(|Places { zooms, first }| (zooms, first)).unzip();
         Ok(Facts {
-            name: None,
+            name: self.name(),
             tile_format: self.format()?,
             compression: compression.map(str::to_owned),
             min_zoom: Some(header.min_zoom),

@@ -97,6 +97,7 @@ pub fn pmtiles(path: &Path, kind: TileType, compression: Compression) {
     let mut writer = PmTilesWriter::new(kind)
         .min_zoom(3)
         .max_zoom(3)
+        .metadata(r#"{"vector_layers": [], "name": "some tiles"}"#)
         .bounds(-10.0, -20.0, 30.0, 40.0)
         .tile_compression(compression)
         .create(file)
