@@ -43,6 +43,9 @@ pub struct Data<'a> {
 pub struct Page {
     /// Pages that share values have this in common.
     pub group: usize,
+    /// Pages behind each other that have this in common stand below one heading.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub heading: Option<String>,
     pub title: String,
     /// Its bytes: those of the file, then those that were unpacked.
     pub bytes: Vec<Region>,

@@ -401,6 +401,15 @@ fn steps_are_told() {
         assert!(steps.iter().all(|step| at(step, 1) >= start && at(step, 2) <= start + len), "{part}");
         shown += steps.len();
     }
+    let titles: Vec<_> = parts.iter().map(|part| (part["heading"].as_str(), part["title"].as_str().unwrap())).collect();
+    for title in [
+        (Some("layer 0: places"), "places: frame 0: layer 0, version 1"),
+        (Some("layer 0: places"), "places.id: data"),
+        (Some("layer 0: places"), "places.rank: metadata: Int32"),
+        (Some("layer 1: areas"), "areas.geometry: data"),
+    ] {
+        assert!(titles.contains(&title), "{title:?}: {titles:?}");
+    }
     // Titles of parts are steps, too.
     assert_eq!(shown + parts.iter().filter(|part| part["title"] != "tile").count(), steps.len());
     // After a fault come the steps up to it.

@@ -1,19 +1,23 @@
 //! The trace of a map tile: of all of it, of a layer, or of a column.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde::Serialize;
-use tilekern::mlt::{Layer, Options, Tile, Traced, trace};
+use tilekern::mlt::{Kind, Layer, Options, Tile, Traced, trace};
 use tilekern::{Step, Trace};
 
-use super::{Item, choose, items, layers, names, open, told};
+use super::{GEOMETRY, IDS, Item, choose, items, layers, names, open, told};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::html::{self, ALL, Data, Page, STEPS, TEXT, first, region};
 use crate::source::MLT;
 use crate::steps::{self, Placed, StepRecord};
-use crate::text::{counted, cut};
+use crate::text::{counted, cut, quoted};
+
+/// Characters of a name in a title.
+const NAME: usize = 60;
 
 /// How to see pages that are left out.
 const HOW: &str = "choose with LAYER.COLUMN";
@@ -139,7 +143,7 @@ fn page(
     output: &Path,
     console: &mut Console,
 ) -> Result<(), Stop> {
-    let (pages, n_left_out) = pages(bytes, steps, error);
+    let (pages, n_left_out) = pages(bytes, &request.options, steps, error);
     let path = request.path.display();
     let data = Data {
         title: request.part.map_or_else(|| path.to_string(), |part| format!("{path}, {part}")),
@@ -163,11 +167,67 @@ fn page(
     Ok(())
 }
 
+/// What the parts of a tile are called.
+struct Names {
+    /// By their numbers.
+    layers: Vec<String>,
+    /// In the order of their starts: where each is, its layer, and its name.
+    parts: Vec<(Range<u64>, usize, String)>,
+}
+
+impl Names {
+    /// The frames, columns and geometries of a tile that can be opened.
+    fn of(bytes: &[u8], options: &Options) -> Names {
+        let (mut layers, mut parts) = (Vec::new(), Vec::new());
+        if let Ok(tile) = Tile::open(bytes, options) {
+            for layer in tile.layers() {
+                let name = quoted(&cut(layer.name(), NAME));
+                layers.push(format!("layer {}: {name}", layer.number()));
+                let mut add = |span: Range<u64>, what: &str| {
+                    parts.push((span, layer.number(), format!("{name}{what}")));
+                };
+                add(layer.span(), "");
+                add(layer.geometry_span(), &format!(".{GEOMETRY}"));
+                for column in layer.columns() {
+                    let what = match column.kind() {
+                        Kind::Id => format!(".{IDS}"),
+                        Kind::Geometry => format!(".{GEOMETRY}"),
+                        _ => format!(".{}", quoted(&cut(&column.name(), NAME))),
+                    };
+                    add(column.meta_span(), &what);
+                    add(column.data_span(), &what);
+                }
+            }
+        }
+        parts.sort_by_key(|(span, ..)| span.start);
+        Names { layers, parts }
+    }
+
+    /// The heading and the title of the part that a step opens.
+    fn title(&self, step: &Step) -> (Option<String>, String) {
+        let label = match step.detail.as_str() {
+            "" => step.label.clone(),
+            detail => format!("{}: {detail}", step.label),
+        };
+        let before = self.parts.partition_point(|(span, ..)| span.start <= step.span.start);
+        let Some((_, layer, name)) =
+            before.checked_sub(1).map(|n| &self.parts[n]).filter(|(span, ..)| step.span.start < span.end)
+        else {
+            return (None, label);
+        };
+        // The name says which column it is.
+        let number = ["column ", "geometry, "].iter().any(|start| step.label.starts_with(start));
+        let rest = label.split_once([':', ',']).filter(|_| number).map_or(&*label, |(_, rest)| rest.trim_start());
+        (self.layers.get(*layer).cloned(), format!("{name}: {rest}"))
+    }
+}
+
 /// Steps of this depth and above that have steps below them are parts that open and close.
 const PARTS: u8 = 1;
 
 /// The parts that there is room for, each with the steps that are not in a smaller part, and how many are left out.
-fn pages(bytes: &[u8], steps: &[Step], fault: Option<&Fault>) -> (Vec<Page>, usize) {
+fn pages(bytes: &[u8], options: &Options, steps: &[Step], fault: Option<&Fault>) -> (Vec<Page>, usize) {
+    let names = Names::of(bytes, options);
     // Of each part: its step, and those in it.
     let mut parts: Vec<(Option<&Step>, Vec<&Step>)> = vec![(None, Vec::new())];
     let mut within: Vec<usize> = vec![0];
@@ -191,7 +251,8 @@ fn pages(bytes: &[u8], steps: &[Step], fault: Option<&Fault>) -> (Vec<Page>, usi
             break;
         }
         let fault = fault.filter(|_| n + 1 == all);
-        let page = of_part(bytes, part, &steps, fault);
+        let (heading, title) = part.map_or_else(|| (None, "tile".to_owned()), |part| names.title(part));
+        let page = of_part(bytes, heading, title, &steps, fault);
         spent += page.size();
         pages.push(page);
     }
@@ -199,7 +260,7 @@ fn pages(bytes: &[u8], steps: &[Step], fault: Option<&Fault>) -> (Vec<Page>, usi
     (pages, left_out)
 }
 
-fn of_part(bytes: &[u8], part: Option<&Step>, steps: &[&Step], fault: Option<&Fault>) -> Page {
+fn of_part(bytes: &[u8], heading: Option<String>, title: String, steps: &[&Step], fault: Option<&Fault>) -> Page {
     let mut notes = Vec::new();
     let start = steps.iter().map(|step| step.span.start).min().unwrap_or(0);
     let end = steps.iter().map(|step| step.span.end).max().unwrap_or(0);
@@ -214,13 +275,9 @@ fn of_part(bytes: &[u8], part: Option<&Step>, steps: &[&Step], fault: Option<&Fa
         detail: cut(&step.detail, TEXT).into_owned(),
         at: (0, step.span.start, step.span.end),
     });
-    let title = match part {
-        None => "tile".to_owned(),
-        Some(part) if part.detail.is_empty() => part.label.clone(),
-        Some(part) => format!("{}: {}", part.label, part.detail),
-    };
     Page {
         group: 0,
+        heading,
         title: cut(&title, TEXT).into_owned(),
         steps: shown.collect(),
         bytes: vec![region],

@@ -152,6 +152,7 @@ fn page(traced: &Traced<'_>, group: usize, trace: &PageTrace, own: usize, dictio
     }
     Page {
         group,
+        heading: None,
         title: title(traced, group, trace),
         bytes: regions,
         steps,
