@@ -13,7 +13,7 @@ use super::encoding::integers::{self, Coding};
 use super::encoding::rans;
 use super::encoding::strings::{self, Blob};
 use super::encoding::{Scratch, Word, alp, boolean, float_dictionary, rle, varint, vertices};
-use super::geometry::Geometry;
+use super::geometry::{Geometry, GeometryType};
 use super::nested::NestedData;
 use super::options::Options;
 use super::outline::{ColumnKind, DataType, LayerPlace, Outline, Span};
@@ -128,6 +128,9 @@ const FEW: usize = 8;
 const VALUES: u64 = 1 << 20;
 const ALL_VALUES: u64 = 1 << 25;
 
+/// Fields of a part among which are those that say of which type and encoding it is.
+const FIRST_FIELDS: usize = 2;
+
 /// What a step takes beside its text.
 const STEP_BYTES: u64 = 96;
 
@@ -209,6 +212,17 @@ impl<'o> Tracer<'o> {
         Some(self.trace.steps.len() - 1)
     }
 
+    /// Adds to the byte of one of these labels, among the first fields of a part, what it means, which is known behind it.
+    fn mean(&mut self, part: usize, labels: &[&str], meaning: &str) {
+        let depth = self.trace.steps[part].depth + 1;
+        let fields = self.trace.steps[part + 1..].iter_mut().take(FIRST_FIELDS);
+        let field = fields.take_while(|step| step.depth == depth).find(|step| labels.contains(&step.label.as_str()));
+        if let Some(field) = field {
+            field.detail = format!("{}: {meaning}", field.detail);
+            self.spent += meaning.len() as u64;
+        }
+    }
+
     /// A step for each of the first of a list, then one for the others, of which `each` gives span and detail.
     fn list<T>(
         &mut self,
@@ -267,8 +281,10 @@ impl<'a> Observer<'a> for Tracer<'_> {
                 self.trace.steps.truncate(step);
                 return;
             }
+            let detail = detail.to_string();
+            self.mean(step, &["column type", "child type", "node type"], &detail);
             let step = &mut self.trace.steps[step];
-            (step.span.end, step.detail) = (end, detail.to_string());
+            (step.span.end, step.detail) = (end, detail);
             self.spent += step.detail.len() as u64;
         }
     }
@@ -284,6 +300,8 @@ impl<'a> Observer<'a> for Tracer<'_> {
         if self.shown() {
             if let Some(step) = self.open.last().copied().flatten() {
                 self.trace.steps[step].label = stream.role.name().to_owned();
+                self.mean(step, &["stream type"], stream.role.name());
+                self.mean(step, &["encoding"], &coding(stream, " / "));
             }
             let result = self.payload(stream, payload).map_err(|error| error.in_stream(stream.role.name()));
             // What is not made for a trace is no fault of the tile.
@@ -302,9 +320,13 @@ impl<'a> Observer<'a> for Tracer<'_> {
 
 /// What the header of a stream says.
 fn detail(stream: &Stream) -> String {
-    let Stream { logical, physical, count, .. } = *stream;
     let bytes = stream.end - stream.header.1;
-    let logical = match logical {
+    format!("{}; {} elements in {bytes} bytes", coding(stream, ", "), stream.count)
+}
+
+/// How a stream is encoded: values, then words.
+fn coding(stream: &Stream, between: &str) -> String {
+    let logical = match stream.logical {
         Logical::None => "plain",
         Logical::Delta => "Delta",
         Logical::Delta2 => "Delta2",
@@ -323,13 +345,13 @@ fn detail(stream: &Stream) -> String {
         Logical::BooleanRle => "Boolean RLE",
         Logical::FrontCoded => "front-coded",
     };
-    let physical = match physical {
-        Physical::None => "",
-        Physical::VarInt => ", VarInt",
-        Physical::FastPfor256 => ", FastPFOR of 256",
-        Physical::FastPfor128 => ", FastPFOR of 128",
+    let physical = match stream.physical {
+        Physical::None => return logical.to_owned(),
+        Physical::VarInt => "VarInt",
+        Physical::FastPfor256 => "FastPFOR of 256",
+        Physical::FastPfor128 => "FastPFOR of 128",
     };
-    format!("{logical}{physical}; {count} elements in {bytes} bytes")
+    format!("{logical}{between}{physical}")
 }
 
 /// The first of some values, and how many there are.
@@ -338,6 +360,15 @@ fn few<T: Debug>(values: &[T]) -> String {
         Some(first) if values.len() > FEW => format!("{first:?} and {} more", values.len() - FEW),
         _ => format!("{values:?}"),
     }
+}
+
+/// The same of types of geometries, by their names.
+fn few_types(codes: &[u32]) -> String {
+    let name =
+        |&code: &u32| GeometryType::ALL.get(code as usize).map_or_else(|| code.to_string(), |it| it.name().into());
+    let first: Vec<String> = codes.iter().take(FEW).map(name).collect();
+    let more = if codes.len() > FEW { format!(" and {} more", codes.len() - FEW) } else { String::new() };
+    format!("[{}]{more}", first.join(", "))
 }
 
 impl Tracer<'_> {
@@ -465,7 +496,11 @@ impl Tracer<'_> {
                 // Codes of floats are words like others.
                 let logical = if logical == Logical::FloatDictionary { Logical::None } else { logical };
                 let values = decoded::<u32>(&Coding { logical, ..coding }, payload, count, &options, scratch)?;
-                let shown = if signed { few(bytemuck::cast_slice::<u32, i32>(&values)) } else { few(&values) };
+                let shown = match stream.role {
+                    Role::Types => few_types(&values),
+                    _ if signed => few(bytemuck::cast_slice::<u32, i32>(&values)),
+                    _ => few(&values),
+                };
                 match stream.role {
                     Role::Lengths | Role::DictLengths => self.lengths = Some(values),
                     Role::SymbolLengths => self.symbols = Some(values),
@@ -726,12 +761,12 @@ mod tests {
             "  6..7 layer layout: 0x04",
             "  7..48 geometry, layout 4: ",
             "    7..10 PartLengths: plain, VarInt; 1 elements in 1 bytes",
-            "      7..8 encoding: 0x08",
+            "      7..8 encoding: 0x08: plain / VarInt",
             "      8..9 byte length: 1",
             "      9..10 varints: 1 words",
             "      9..10 values: [3]",
             "    10..48 Vertices: rANS; 3 elements in 35 bytes",
-            "      10..11 encoding: 0xd0",
+            "      10..11 encoding: 0xd0: rANS",
             "      11..12 value count: 3",
             "      12..13 byte length: 35",
             "      13..14 depth: 1",
@@ -748,6 +783,37 @@ mod tests {
         let geometry = super::trace(&LINE, Traced::Geometry(0), &options());
         assert_eq!(geometry.steps.len(), 18);
         assert_eq!(super::trace(&LINE, Traced::Layer(1), &options()).steps, []);
+    }
+
+    /// Bytes of types and encodings say what they mean, in both versions.
+    #[test]
+    fn meanings() {
+        // Three features: types, of which one is none, then positions; and a number, which one of them lacks.
+        let data = [
+            &[2, 0x30, 0x02, 3, 3, 0, 2, 9][..],
+            &[0x13, 0x42, 6, 6, 2, 2, 2, 2, 2, 2],
+            &[0x00, 0x00, 3, 1, 0b110, 0x10, 0x02, 2, 2, 5, 6],
+        ];
+        let head = [&[1, 1, b'l', 0x80, 0x20, 2, 4, 0x11, 1, b'n'][..], &data.concat()].concat();
+        let tile = [&[u8::try_from(head.len()).unwrap()][..], &head].concat();
+        let told = lines(&trace(&tile, Traced::Tile, &options())).join("\n");
+        for line in [
+            "column type: 0x04: geometry",
+            "column type: 0x11: Int32",
+            "stream type: 0x30: Types",
+            "encoding: 0x02: plain / VarInt",
+            "values: [Point, Polygon, 9]",
+            "stream type: 0x13: Vertices",
+            "encoding: 0x42: componentwise Delta / VarInt",
+            "stream type: 0x00: Present",
+            "stream type: 0x10: Data",
+        ] {
+            assert!(told.contains(line), "{line} in\n{told}");
+        }
+        let column = [2, 1, b'l', 0x16, 1, 0, 0x88, 0, 0, 1, 6, 1, b'n', 0x08, 1, 7];
+        let tile = [&[u8::try_from(column.len()).unwrap()][..], &column].concat();
+        let told = lines(&trace(&tile, Traced::Tile, &options())).join("\n");
+        assert!(told.contains("column type: 0x06: UInt32"), "{told}");
     }
 
     /// Steps end at a fault: of a header, of a payload, between streams.
