@@ -47,7 +47,8 @@ pub enum Format {
     Jsonl,
     /// Of a map tile: its layers with all values, exactly
     Json,
-    /// Of a map tile: its features, in tile coordinates, or in degrees with --tile
+    /// Of a map tile: its features, in tile coordinates, or in degrees with --tile and of a tile of an archive; `_layer` and
+    /// `_extent` are the layer's
     Geojson,
     /// Counts of cells, genes and nonzeros, sum, largest count and gene; of other files a line for each column
     Summary,
