@@ -48,7 +48,12 @@ fn run(section: &str, folder: &Path) -> String {
 #[cfg(all(unix, feature = "archives"))]
 fn commands_on_map_tiles_run() {
     let folder = tempdir().unwrap();
-    fs::write(folder.path().join("tile.mlt"), support::mlt::tile()).unwrap();
+    // With a layer that is called as in tiles of OpenMapTiles.
+    let mut tile = support::mlt::tile();
+    let name = tile.windows(7).position(|bytes| bytes == b"\x06places").unwrap();
+    tile.splice(name..name + 7, *b"\x05place");
+    tile[0] -= 1;
+    fs::write(folder.path().join("tile.mlt"), tile).unwrap();
     let archive = folder.path().join("tiles.pmtiles");
     support::mlt::pmtiles(&archive, pmtiles::TileType::Mlt, pmtiles::Compression::Gzip);
     let said = run("MapLibre Tiles", folder.path());
