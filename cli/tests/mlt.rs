@@ -369,6 +369,24 @@ fn the_other_packing_is_pointed_to() {
 }
 
 #[test]
+fn what_is_no_map_tile_is_told() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    for (bytes, what) in [
+        (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], "a PNG image"),
+        (b"<!DOCTYPE html><title>404</title>", "a page of HTML"),
+        (&gzip(&gzip(&tile())), "gzip that was packed twice"),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        for verb in ["info", "decode", "verify", "trace"] {
+            let run = run(verb, &path, "");
+            let told = run.stdout + &run.stderr;
+            assert!(run.code == Some(1) && told.contains(&format!("; it begins like {what} [")), "{verb}: {told}");
+        }
+    }
+}
+
+#[test]
 fn steps_are_told() {
     let folder = folder();
     let path = folder.path().join("tile.mlt");

@@ -27,7 +27,30 @@ pub const GEOMETRY: &str = "geometry";
 
 /// Opens a tile whose bytes are there.
 pub fn open<'a>(bytes: &'a [u8], options: &Options, path: &Path) -> Result<Tile<'a>, Fault> {
-    Tile::open(bytes, options).map_err(|error| Fault::of(error, path))
+    Tile::open(bytes, options).map_err(|error| unopened(error, bytes, path))
+}
+
+/// The fault of a tile that cannot be opened, with what it may be instead.
+pub fn unopened(error: Error, bytes: &[u8], path: &Path) -> Fault {
+    let fault = Fault::of(error, path);
+    match other(bytes) {
+        Some(what) => Fault { message: format!("{}; it begins like {what}", fault.message), ..fault },
+        None => fault,
+    }
+}
+
+/// What is often named as a map tile and is none, by its first bytes.
+fn other(bytes: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 6] = [
+        (b"\x89PNG\r\n", "a PNG image"),
+        (b"\xff\xd8\xff", "a JPEG image"),
+        (b"RIFF", "a WebP image"),
+        (b"\x1f\x8b\x08", "gzip that was packed twice"),
+        (b"<!doctype", "a page of HTML"),
+        (b"<html", "a page of HTML"),
+    ];
+    let starts = |magic: &[u8]| bytes.get(..magic.len()).is_some_and(|start| start.eq_ignore_ascii_case(magic));
+    known.into_iter().find(|(magic, _)| starts(magic)).map(|(_, what)| what)
 }
 
 /// A fault of a tile that is open. Faults of FastPFOR may be those of the way in which it is read.

@@ -7,7 +7,7 @@ use serde::Serialize;
 use tilekern::mlt::{Kind, Layer, Options, Tile, Traced, trace};
 use tilekern::{Step, Trace};
 
-use super::{GEOMETRY, IDS, Item, choose, items, layers, names, open, told};
+use super::{GEOMETRY, IDS, Item, choose, items, layers, names, open, told, unopened};
 use crate::Verdict;
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
@@ -67,7 +67,7 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
     let Trace { steps, fault, .. } = trace(bytes, traced, &request.options);
     let fault = fault.map(|error| match Tile::open(bytes, &request.options) {
         Ok(tile) => told(error, &tile, &request.options, path),
-        Err(_) => Fault::of(error, path),
+        Err(_) => unopened(error, bytes, path),
     });
     let verdict = if fault.is_some() { Verdict::Unsound } else { Verdict::Sound };
     if let Some(output) = request.html {

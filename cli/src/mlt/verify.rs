@@ -6,7 +6,7 @@ use std::path::Path;
 use indicatif::{HumanCount, ProgressBar};
 use tilekern::mlt::{Kind, Options, Tile};
 
-use super::{Item, Reader, told};
+use super::{Item, Reader, told, unopened};
 use crate::archive::Archive;
 use crate::fault::Fault;
 use crate::packed;
@@ -43,7 +43,7 @@ pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> 
 pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
     let tile = match Tile::open(bytes, options) {
         Ok(tile) => tile,
-        Err(error) => return vec![Fault::of(error, path)],
+        Err(error) => return vec![unopened(error, bytes, path)],
     };
     let mut reader = Reader::new(*options);
     let mut faults: Vec<Fault> = Vec::new();
