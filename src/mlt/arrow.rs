@@ -200,28 +200,20 @@ struct Levels {
 /// What the vertices of a layer are made coordinates with.
 struct Coordinates<'a> {
     geometry: &'a Geometry,
-    /// Metres of a step of z.
-    step: f64,
-    z: Option<&'a [i32]>,
 }
 
 impl<'a> Coordinates<'a> {
     fn of(geometry: &'a Geometry) -> Coordinates<'a> {
-        // Divided, since tenths are exact so far as a double can be.
-        let step = |step: u8| 10f64.powi(i32::from(step)) / 1000.0;
-        let (step, z) = geometry.z().map_or((1.0, None), |(code, z)| (step(code), Some(z)));
-        Coordinates { geometry, step, z }
+        Coordinates { geometry }
     }
 
     fn dimensions(&self) -> usize {
-        2 + usize::from(self.z.is_some())
+        2 + usize::from(self.geometry.z().is_some())
     }
 
     fn push(&self, vertex: usize, out: &mut Vec<f64>) {
         out.extend(self.geometry.vertices()[vertex].map(f64::from));
-        if let Some(z) = self.z {
-            out.push(-10_000.0 + f64::from(z[vertex]) * self.step);
-        }
+        out.extend(self.geometry.elevation(vertex));
     }
 
     fn path(&self, path: Path<'_>, ring: bool, out: &mut Vec<f64>) {

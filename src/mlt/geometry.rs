@@ -149,6 +149,14 @@ impl Geometry {
         self.z.map(|step| (step, bytemuck::cast_slice(self.z_words.get())))
     }
 
+    /// The elevation of a vertex in metres, if the layer has them: the number nearest to the decimal one.
+    ///
+    /// # Panics
+    /// If there is no such vertex.
+    pub fn elevation(&self, vertex: usize) -> Option<f64> {
+        self.z().map(|(step, z)| metres(z[vertex], step))
+    }
+
     /// Triangles, if the layer has them: where those of each feature that is a polygon start, and in the end where the
     /// last ones end; and for each triangle three vertices of the layer.
     pub fn triangles(&self) -> Option<(&[u32], &[u32])> {
@@ -374,6 +382,13 @@ impl<'a> Iterator for Polygons<'a> {
 }
 
 impl ExactSizeIterator for Polygons<'_> {}
+
+/// The elevation of so many steps. Formed as an integer of the smaller unit, and then divided: so it is rounded once.
+fn metres(z: i32, step: u8) -> f64 {
+    let unit = 10f64.powi((i32::from(step) - 3).abs());
+    let z = f64::from(z);
+    if step < 3 { (z - 10_000.0 * unit) / unit } else { z * unit - 10_000.0 }
+}
 
 /// A set of types, by their codes.
 type Types = u8;
@@ -666,5 +681,17 @@ fn level(
             let kind = MltFault::Vertices { found: total, available: u32::MAX.into() };
             Err(fault(kind, TOPOLOGY).at(stream.header.0).in_stream(stream.role.name()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::metres;
+
+    /// Few digits are few: no sum of rounded numbers shows.
+    #[test]
+    fn elevations() {
+        assert_eq!([metres(100_001, 2), metres(10_000_123, 0), metres(18_848_860, 0)], [0.1, 0.123, 8848.86]);
+        assert_eq!([metres(0, 0), metres(0, 7), metres(10_007, 3), metres(1_001, 4)], [-10_000.0, -10_000.0, 7.0, 10.0]);
     }
 }

@@ -93,6 +93,12 @@ struct Metadata {
     name: Option<String>,
 }
 
+/// Places with a tile by their zoom, and the first of them.
+struct Places {
+    zooms: Vec<Zoom>,
+    first: Option<Place>,
+}
+
 /// An archive, and the file that it is.
 struct Pmtiles {
     reader: AsyncPmTilesReader<Source>,
@@ -138,7 +144,7 @@ impl Pmtiles {
     }
 
     /// Places by their zoom, and the first of them; none where there are too many. The last tile must be there.
-    fn places(&self) -> Result<Option<(Vec<Zoom>, Option<Place>)>, String> {
+    fn places(&self) -> Result<Option<Places>, String> {
         let mut zooms = [0u64; 1 + Place::MAX_ZOOM as usize];
         let (mut first, mut last, mut counted) = (None, None, 0);
         let walk = |entry: &DirEntry| {
@@ -157,7 +163,7 @@ impl Pmtiles {
         self.entries(walk)?;
         last.map_or(Ok(None), |id| at_once(self.reader.get_tile(id)))?;
         let zooms = (0..).zip(zooms).filter(|(_, n)| *n > 0).map(|(zoom, n_tiles)| Zoom { zoom, n_tiles });
-        Ok((counted <= COUNTED).then(|| (zooms.collect(), first)))
+        Ok((counted <= COUNTED).then(|| Places { zooms: zooms.collect(), first }))
     }
 
     fn bytes(&self, tile: TileId) -> Result<Option<Vec<u8>>, String> {
@@ -193,7 +199,8 @@ impl Tiles for Pmtiles {
             Compression::Zstd => Some("zstd"),
         };
         let few = header.n_addressed_tiles().is_some_and(|n| n.get() <= COUNTED);
-        let (zooms, example) = if few { self.places()? } else { None }.unzip();
+        let places = if few { self.places()? } else { None };
+        let (zooms, example) = places.map(|Places { zooms, first }| (zooms, first)).unzip();
         Ok(Facts {
             name: self.name(),
             tile_format: self.format()?,

@@ -101,13 +101,6 @@ enum Position {
     DegreesHigh([f64; 3]),
 }
 
-/// An elevation of so many steps above 10 km below the sea, each a power of ten of metres: the number nearest to the decimal
-/// one, which has no more digits than the step.
-fn metres(steps: f64, exponent: i32) -> f64 {
-    let unit = 10f64.powi(exponent.abs());
-    if exponent < 0 { (steps - 10_000.0 * unit) / unit } else { steps * unit - 10_000.0 }
-}
-
 /// Which side a ring has its polygon on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ring {
@@ -154,7 +147,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn position(&mut self, vertex: [i32; 2]) -> Position {
         let Located { geometry, feature } = *self.located;
-        let height = self.at.zip(geometry.z()).map(|(at, (step, z))| metres(z[at].into(), i32::from(step) - 3));
+        let height = self.at.and_then(|at| geometry.elevation(at));
         self.at = self.at.map(|at| at + 1);
         match (feature.place, height) {
             (None, None) => Position::Tile(vertex),
@@ -219,18 +212,6 @@ pub fn features<S: SerializeSeq>(parts: &Parts<'_>, place: Option<Place>, list: 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn elevations_have_few_digits() {
-        let text = |steps, exponent| serde_json::to_string(&metres(steps, exponent)).unwrap();
-        assert_eq!(text(100_001.0, -1), "0.1");
-        assert_eq!(text(10_000_123.0, -3), "0.123");
-        assert_eq!(text(18_848_860.0, -3), "8848.86");
-        assert_eq!([text(0.0, -3), text(0.0, 2)], ["-10000.0", "-10000.0"]);
-        assert_eq!([text(10_007.0, 0), text(1_001.0, 1)], ["7.0", "10.0"]);
-        assert_eq!(text(4_294_967_295.0, -9), "-9995.705032705");
-        assert!((i32::from(i8::MIN)..=127).all(|exponent| metres(5.0, exponent).is_finite()));
-    }
 
     #[test]
     fn degrees_are_those_of_the_web() {
