@@ -315,7 +315,7 @@ fn well_known(of: &Coordinates<'_>, i: usize, shape: Shape<'_>, coordinates: &mu
     // Byte order, and the type's code: from 1 on in the order of the type; with z, 1000 more.
     let header = |geometry_type: GeometryType, out: &mut Vec<u8>| {
         out.push(1);
-        out.extend((1 + geometry_type as u32 + if of.z.is_some() { 1000 } else { 0 }).to_le_bytes());
+        out.extend((1 + geometry_type as u32 + if of.geometry.z().is_some() { 1000 } else { 0 }).to_le_bytes());
     };
     // Vertices of a layer, and so all of its parts, are counted in 32 bits.
     let count = |n: usize, out: &mut Vec<u8>| out.extend(u32::try_from(n).unwrap_or(u32::MAX).to_le_bytes());

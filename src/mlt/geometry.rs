@@ -692,6 +692,9 @@ mod tests {
     #[test]
     fn elevations() {
         assert_eq!([metres(100_001, 2), metres(10_000_123, 0), metres(18_848_860, 0)], [0.1, 0.123, 8848.86]);
-        assert_eq!([metres(0, 0), metres(0, 7), metres(10_007, 3), metres(1_001, 4)], [-10_000.0, -10_000.0, 7.0, 10.0]);
+        assert_eq!(
+            [metres(0, 0), metres(0, 7), metres(10_007, 3), metres(1_001, 4)],
+            [-10_000.0, -10_000.0, 7.0, 10.0]
+        );
     }
 }
