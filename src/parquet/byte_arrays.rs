@@ -100,6 +100,7 @@ impl ByteArrays {
 
     /// Makes room for `more` values that are likely to follow, of at most `bytes` bytes in all and as long as those before.
     /// That there is no memory for it is no error.
+    #[cfg(feature = "parquet-files")]
     pub(crate) fn expect(&mut self, more: usize, bytes: usize) {
         let offsets = (self.len + 1).saturating_add(more.min(bytes / 4)).saturating_sub(self.offsets.len());
         let _ = self.offsets.try_reserve(offsets);
