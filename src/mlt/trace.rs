@@ -604,12 +604,11 @@ impl Tracer<'_> {
                 self.step(format_args!("page {number}"), from..from + 4, packed);
                 let (mut blocks, mut at) = (page.blocks(), page.packed.offset());
                 let next = || {
-                    let block = blocks.next()?;
-                    Ok(block.map(|block| {
-                        let from = at;
-                        at += form.block as u64 / 8 * u64::from(block.width);
-                        (block, from..at)
-                    }))
+                    let Some(block) = blocks.next()? else { return Ok(None) };
+                    let from = at;
+                    at += form.block as u64 / 8 * u64::from(block.width);
+                    // Blocks may claim more than there is of them.
+                    if at > page.packed.end() { Err(page.other_size()) } else { Ok(Some((block, from..at))) }
                 };
                 self.list("block", next, |(block, span)| {
                     let exceptions = match block.positions {

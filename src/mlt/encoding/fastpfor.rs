@@ -239,7 +239,7 @@ impl<'a> Page<'a> {
 
     /// The blocks do not take just the words that the page has for them, or their entries are at fault.
     #[cold]
-    fn other_size(&self) -> Error {
+    pub(crate) fn other_size(&self) -> Error {
         let (mut blocks, mut expected) = (self.blocks(), 1);
         loop {
             match blocks.next() {
