@@ -27,7 +27,7 @@ tiles="varint::varints_u32 varint::varints_u64 varint::vbytes_u32 varint::vbytes
 # Level, its registers, its functions.
 case $listing in
 *"elf64-x86-64"*) wanted="x86::avx2 ymm $planes scan::gaps patch::add bits::unpack_lanes_u32 $packed $values gather::gather_bytes runs::repeat_u32 runs::repeat_u64 strings::entries strings::spans strings::prefixed $tiles spread::spread_u32 spread::spread_u64
-x86::avx2 pdep|popcnt|bzhi|shrx spread::spread_bits rans::rans_symbols
+x86::avx2 pdep|popcnt|bzhi|shrx spread::spread_bits
 x86::avx512 zmm $planes scan::gaps $packed $values $tiles zigzag::zigzag_deltas2_u64 fsst::fsst" ;;
 *"elf64-littleaarch64"*) wanted="aarch64::neon v[0-9]+[.] planes::words scan::gaps bits::unpack_u8 bits::unpack_u16 bits::unpack_u32 bits::unpack_u64 delta::deltas_u32 delta::deltas_u64 strings::prefixed varint::varints_u32 varint::varints_u64 varint::vbytes_u32 varint::vbytes_u64 zigzag::zigzag_deltas_u32 spread::spread_u32" ;;
 *) echo "no object of x86-64 or AArch64: $object" >&2; exit 1 ;;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use tilekern_kernels::{Kernels, RansTable, Store};
+use tilekern_kernels::{Kernels, RansSlot, RansTable, Store};
 
 /// Values of one call: a chunk's worth of cells, whose 240 KB of results fit the second-level cache.
 const VALUES: usize = 60_000;
@@ -598,10 +598,10 @@ fn rans(c: &mut Criterion) {
         let mut slots = Vec::new();
         let tables: [RansTable; 14] = std::array::from_fn(|_| {
             let start = u32::try_from(slots.len()).unwrap_or(0);
-            let (mut left, mut symbol) = (1 << precision, 0);
+            let (mut left, mut symbol) = (1 << precision, 0u16);
             while left > 0 {
                 let count = (left / 5).max(1);
-                slots.extend((0..count).map(|nth| RansTable::slot(symbol % 40, nth, count)));
+                slots.extend((0..count).map(|nth| RansSlot { symbol: symbol % 40, nth, count: count.into() }));
                 (left, symbol) = (left - count, symbol + 1);
             }
             RansTable { start, precision }
@@ -618,13 +618,13 @@ fn rans(c: &mut Criterion) {
                     let (lane, table) = (2 * (i % 2) + axis, tables[context]);
                     let x = states[lane];
                     let slot = slots[(table.start + x % (1 << table.precision)) as usize];
-                    let mut x = (slot >> 20) * (x >> table.precision) + (slot >> 9 & 2047);
+                    let mut x = slot.count * (x >> table.precision) + u32::from(slot.nth);
                     if x < 1 << 16 {
                         x = x << 16 | u32::from(lanes[lane][next[lane]]) | u32::from(lanes[lane][next[lane] + 1]) << 8;
                         next[lane] += 2;
                     }
                     states[lane] = x;
-                    *out = u16::try_from(slot & 511).unwrap_or(0);
+                    *out = slot.symbol;
                     context = 2 + 2 * usize::from(out.div_ceil(2) >> 1).min(5) + start;
                 }
             }

@@ -1,7 +1,9 @@
 //! Rows that a user supplies.
 
 use crate::table::{Kernels, Ops};
-use crate::{CountsSeen, EntriesSeen, ExpandedSeen, GapsSeen, LengthsSeen, RansSeen, RansTable, Store, VarintsSeen};
+use crate::{
+    CountsSeen, EntriesSeen, ExpandedSeen, GapsSeen, LengthsSeen, RansSeen, RansSlot, RansTable, Store, VarintsSeen,
+};
 
 /// A row under construction: the caller's own safe functions for some operations, the rest inherited from a level.
 ///
@@ -130,6 +132,6 @@ setters! {
     spread_u32: (&[u32], &[u8], &mut [u32]) -> usize;
     spread_u64: (&[u64], &[u8], &mut [u64]) -> usize;
     spread_bits: (&[u8], &[u8], usize, &mut [u8]) -> usize;
-    rans_symbols: (&[u32], &[RansTable; 14], u32, &[&[u8]; 4], &[u32; 4], &[u8], &mut [[u16; 2]]) -> RansSeen;
+    rans_symbols: (&[RansSlot], &[RansTable; 14], u32, &[&[u8]; 4], &[u32; 4], &[u8], &mut [[u16; 2]]) -> RansSeen;
     rans_vertices: (&[[u16; 2]], u32, &[u8], &mut [i32]) -> u64;
 }

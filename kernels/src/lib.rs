@@ -48,5 +48,6 @@ pub use custom::{Custom, CustomUnchecked};
 pub use level::{Level, NoSuchKernel};
 pub use scalar::bits::packed_len;
 pub use table::{
-    CountsSeen, EntriesSeen, ExpandedSeen, GapsSeen, Kernels, LengthsSeen, RansSeen, RansTable, Store, VarintsSeen,
+    CountsSeen, EntriesSeen, ExpandedSeen, GapsSeen, Kernels, LengthsSeen, RansSeen, RansSlot, RansTable, Store,
+    VarintsSeen,
 };

@@ -641,7 +641,7 @@ impl Tracer<'_> {
             return Ok(());
         }
         let start = payload.offset();
-        let rans = rans::Payload::read(payload, &mut self.scratch.words)?;
+        let rans = rans::Payload::read(payload, &mut self.scratch.slots)?;
         self.step("depth", start..start + 1, rans.depth);
         let tables = rans.tables.iter().enumerate().filter(|(_, table)| **table != RansTable::NONE);
         let tables: Vec<String> = tables.map(|(context, table)| format!("{context}: 2^{}", table.precision)).collect();

@@ -1,6 +1,6 @@
 //! Differences of vertices: symbols out of four rANS lanes, and their raw bits.
 
-use crate::{RansSeen, RansTable};
+use crate::{RansSeen, RansSlot, RansTable};
 
 /// A state below this takes in a word.
 const LEAST: u32 = 1 << 16;
@@ -13,37 +13,78 @@ struct Lane<'a> {
     words: &'a [[u8; 2]],
 }
 
-impl Lane<'_> {
-    /// The next symbol; `None` where there is no table or no word.
+/// The tables of all contexts, each part on its own: it can then be had by a context's number alone. The last two are
+/// none.
+struct Contexts {
+    starts: [usize; 16],
+    masks: [u32; 16],
+    precisions: [u32; 16],
+    /// By the symbol of x, that of y.
+    of_y: &'static [u8; 64],
+}
+
+/// By depth and symbol of x, the context of y outside of a start; symbols above the last have the last one's.
+#[expect(clippy::cast_possible_truncation, reason = "contexts are 14")]
+static CONTEXTS: [[u8; 64]; 3] = {
+    let mut all = [[0; 64]; 3];
+    let mut depth = 0;
+    while depth < 3 {
+        let mut symbol = 0;
+        while symbol < 64 {
+            let length = (symbol + 1) >> (depth + 1);
+            all[depth][symbol] = 2 + 2 * if length < 5 { length as u8 } else { 5 };
+            symbol += 1;
+        }
+        depth += 1;
+    }
+    all
+};
+
+impl Contexts {
     #[inline(always)]
-    fn symbol(&mut self, slots: &[u32], table: RansTable) -> Option<u32> {
+    fn new(tables: &[RansTable; 14], depth: u32) -> Contexts {
+        let (mut starts, mut masks, mut precisions) = ([u32::MAX as usize; 16], [0; 16], [0; 16]);
+        for (i, table) in tables.iter().enumerate() {
+            starts[i] = table.start as usize;
+            masks[i] = 1u32.wrapping_shl(table.precision).wrapping_sub(1);
+            precisions[i] = table.precision;
+        }
+        Contexts { starts, masks, precisions, of_y: &CONTEXTS[depth.min(2) as usize] }
+    }
+}
+
+impl Lane<'_> {
+    /// The next symbol; `None` where there is no slot or no word, and with `SPARE` also where no word is left for
+    /// another.
+    #[inline(always)]
+    fn symbol<const SPARE: bool>(&mut self, slots: &[RansSlot], contexts: &Contexts, context: usize) -> Option<u16> {
         let x = self.state;
-        let number = x & 1u32.wrapping_shl(table.precision).wrapping_sub(1);
+        let number = x & contexts.masks[context & 15];
         // Both lie below 2^32, so that their sum does not wrap.
-        let &slot = slots.get(table.start as usize + number as usize)?;
-        let (symbol, nth, count) = (slot & 511, slot >> 9 & 2047, slot >> 20);
-        let x = count.wrapping_mul(x.wrapping_shr(table.precision)).wrapping_add(nth);
+        let slot = slots.get(contexts.starts[context & 15] + number as usize)?;
+        let x = x.wrapping_shr(contexts.precisions[context & 15]);
+        let x = slot.count.wrapping_mul(x).wrapping_add(slot.nth.into());
         let refill = x < LEAST;
         self.state = match self.words.get(self.next) {
             Some(&word) => {
                 let refilled = x << 16 | u32::from(u16::from_le_bytes(word));
                 if refill { refilled } else { x }
             }
-            None if refill => return None,
+            None if SPARE || refill => return None,
             None => x,
         };
         self.next += usize::from(refill);
-        Some(symbol)
+        Some(slot.symbol)
     }
 }
 
-/// Vertices whose lanes are put back together where one fails: as many as a word of `starts` has bits.
-const BLOCK: usize = 64;
+/// Vertices whose lanes are put back together where one fails: as many as a byte of `starts` has bits.
+const BLOCK: usize = 8;
 
 /// Pairs of symbols. Two vertices at a time, whose lanes wait for nothing of each other's.
 #[inline(always)]
 pub fn rans_symbols(
-    slots: &[u32],
+    slots: &[RansSlot],
     tables: &[RansTable; 14],
     depth: u32,
     lanes: &[&[u8]; 4],
@@ -52,35 +93,17 @@ pub fn rans_symbols(
     out: &mut [[u16; 2]],
 ) -> RansSeen {
     let lane = |i: usize| Lane { state: states[i], next: 0, words: lanes[i].as_chunks().0 };
-    let [mut x0, mut y0, mut x1, mut y1] = [lane(0), lane(1), lane(2), lane(3)];
-    let job = (slots, tables, depth);
-    let mut vertices = 0;
-    // Blocks as a whole: what each vertex would have to keep, for the case that it fails, would cost this loop its
-    // registers.
-    for (block, &starts) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(starts.as_chunks().0) {
-        let before = [x0, y0, x1, y1];
-        let mut starts = u64::from_le_bytes(starts);
-        let mut done = 0;
-        for [first, second] in block.as_chunks_mut::<2>().0 {
-            if vertex(job, &mut x0, &mut y0, starts & 1 == 1, first).is_none() {
-                break;
-            }
-            if vertex(job, &mut x1, &mut y1, starts & 2 == 2, second).is_none() {
-                break;
-            }
-            starts >>= 2;
-            done += 2;
-        }
-        if done < BLOCK {
-            [x0, y0, x1, y1] = before;
-            break;
-        }
-        vertices += BLOCK;
-    }
+    let mut lanes = [lane(0), lane(1), lane(2), lane(3)];
+    let job = (slots, &Contexts::new(tables, depth));
+    // Blocks as a whole: what each vertex would have to keep, for the case that it fails, would cost these loops their
+    // registers. While each lane has words left, one test is enough for both a word that is taken and one that is not.
+    let mut vertices = blocks::<true>(job, &mut lanes, starts, out);
+    vertices += blocks::<false>(job, &mut lanes, &starts[vertices / 8..], &mut out[vertices..]);
+    let [mut x0, mut y0, mut x1, mut y1] = lanes;
     for (out, i) in out[vertices..].iter_mut().zip(vertices..) {
         let (x, y) = if i % 2 == 0 { (&mut x0, &mut y0) } else { (&mut x1, &mut y1) };
         let before = *x;
-        if vertex(job, x, y, starts[i / 8] >> (i % 8) & 1 == 1, out).is_none() {
+        if vertex::<false>(job, x, y, usize::from(starts[i / 8]) >> (i % 8), out).is_none() {
             *x = before;
             break;
         }
@@ -90,22 +113,46 @@ pub fn rans_symbols(
     RansSeen { vertices, words: lanes.map(|lane| lane.next), states: lanes.map(|lane| lane.state) }
 }
 
-/// The symbols of a vertex, whose lanes are `x` and `y`.
+/// The vertices of all blocks before the first that fails.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "symbols have 9 bits")]
-fn vertex(
-    (slots, tables, depth): (&[u32], &[RansTable; 14], u32),
+fn blocks<const SPARE: bool>(
+    job: (&[RansSlot], &Contexts),
+    lanes: &mut [Lane<'_>; 4],
+    starts: &[u8],
+    out: &mut [[u16; 2]],
+) -> usize {
+    let mut vertices = 0;
+    let [mut x0, mut y0, mut x1, mut y1] = *lanes;
+    for (block, &starts) in out.as_chunks_mut::<BLOCK>().0.iter_mut().zip(starts) {
+        let mut starts = usize::from(starts);
+        for [first, second] in block.as_chunks_mut::<2>().0 {
+            if vertex::<SPARE>(job, &mut x0, &mut y0, starts, first).is_none() {
+                return vertices;
+            }
+            if vertex::<SPARE>(job, &mut x1, &mut y1, starts >> 1, second).is_none() {
+                return vertices;
+            }
+            starts >>= 2;
+        }
+        *lanes = [x0, y0, x1, y1];
+        vertices += BLOCK;
+    }
+    vertices
+}
+
+/// The symbols of a vertex, whose lanes are `x` and `y`. It is a start where the lowest bit of `start` is set.
+#[inline(always)]
+fn vertex<const SPARE: bool>(
+    (slots, contexts): (&[RansSlot], &Contexts),
     x: &mut Lane<'_>,
     y: &mut Lane<'_>,
-    start: bool,
+    start: usize,
     out: &mut [u16; 2],
 ) -> Option<()> {
-    let start = usize::from(start);
-    let dx = x.symbol(slots, tables[start])?;
-    out[0] = dx as u16;
-    let length = (dx + 1) >> (depth + 1);
-    let dy = y.symbol(slots, tables[2 + 2 * length.min(5) as usize + start])?;
-    out[1] = dy as u16;
+    let dx = x.symbol::<SPARE>(slots, contexts, start & 1)?;
+    let context = contexts.of_y[usize::from(dx).min(63)];
+    let dy = y.symbol::<SPARE>(slots, contexts, usize::from(context) | start & 1)?;
+    *out = [dx, dy];
     Some(())
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use proptest::prelude::*;
-use tilekern_kernels::{ExpandedSeen, Kernels, RansSeen, RansTable, VarintsSeen};
+use tilekern_kernels::{ExpandedSeen, Kernels, RansSeen, RansSlot, RansTable, VarintsSeen};
 
 use crate::{Random, assert_same, between_canaries, lengths, offsets, rows};
 
@@ -112,7 +112,7 @@ pub mod naive {
     }
 
     pub fn rans_symbols(
-        slots: &[u32],
+        slots: &[RansSlot],
         tables: &[RansTable; 14],
         depth: u32,
         lanes: &[&[u8]; 4],
@@ -130,8 +130,8 @@ pub mod naive {
                 let (mut x, precision) = (seen.states[lane], table.precision % 32);
                 let place = u64::from(table.start) + u64::from(x) % (1 << precision);
                 let Some(&slot) = slots.get(place as usize) else { return before };
-                *symbol = (slot % 512) as u16;
-                x = (slot >> 20).wrapping_mul(x >> precision).wrapping_add(slot / 512 % 2048);
+                *symbol = slot.symbol;
+                x = slot.count.wrapping_mul(x >> precision).wrapping_add(slot.nth.into());
                 if x < 1 << 16 {
                     let word = lanes[lane].chunks_exact(2).nth(seen.words[lane]);
                     let Some(word) = word else { return before };
@@ -509,7 +509,7 @@ fn spread_bits() {
 }
 
 /// Tables of all precisions, each filled with symbols of random counts.
-fn rans_tables(missing: usize, random: &mut Random) -> (Vec<u32>, [RansTable; 14]) {
+fn rans_tables(missing: usize, random: &mut Random) -> (Vec<RansSlot>, [RansTable; 14]) {
     let mut slots = Vec::new();
     let tables = std::array::from_fn(|_| {
         if missing > 0 && random.below(missing) == 0 {
@@ -519,8 +519,8 @@ fn rans_tables(missing: usize, random: &mut Random) -> (Vec<u32>, [RansTable; 14
         let mut left = 1u32 << precision;
         while left > 0 {
             let count = (1 + random.below(left as usize) as u32).min(1 + random.below(64) as u32);
-            let symbol = random.below(257) as u32;
-            slots.extend((0..count).map(|nth| RansTable::slot(symbol, nth, count)));
+            let symbol = random.below(257) as u16;
+            slots.extend((0..count).map(|nth| RansSlot { symbol, nth: nth as u16, count }));
             left -= count;
         }
         RansTable { start, precision }
@@ -535,16 +535,25 @@ fn rans_symbols() {
         for case in 0..12 {
             let (mut slots, tables) = rans_tables([0, 0, 40][case % 3], &mut random);
             if case == 11 {
-                slots.iter_mut().for_each(|slot| *slot = random.next() as u32);
+                slots.iter_mut().for_each(|slot| {
+                    let (symbol, nth) = (random.next() as u16, random.next() as u16);
+                    *slot = RansSlot { symbol, nth, count: random.next() as u32 };
+                });
             }
             // Enough words, or somewhat too few.
             let words = if case < 6 { 2 * len } else { random.below(len + 1) };
             let lanes: [Box<[u8]>; 4] =
                 std::array::from_fn(|i| (0..words + i / 3).map(|_| random.next() as u8).collect());
-            let lanes = lanes.each_ref().map(|lane| &lane[..]);
+            let mut lanes = lanes.each_ref().map(|lane| &lane[..]);
             let states = std::array::from_fn(|_| 1 << 16 | random.next() as u32 >> random.below(32));
             let starts = bitmap(len, 40, &mut random);
             let (depth, target) = (case as u32 % 3, random.below(64));
+            if case % 4 == 1 {
+                // Exactly the words that are taken: those lanes end before the vertices do.
+                let mut out = vec![[0; 2]; len];
+                let seen = naive::rans_symbols(&slots, &tables, depth, &lanes, &states, &starts, &mut out);
+                lanes.iter_mut().zip(seen.words).for_each(|(lane, words)| *lane = &lane[..2 * words]);
+            }
             let naive =
                 |out: &mut [[u16; 2]]| naive::rans_symbols(&slots, &tables, depth, &lanes, &states, &starts, out);
             let mut want = between_canaries(len, target, [9, 9], naive);

@@ -34,7 +34,7 @@ use bytemuck::Pod;
 use super::MltFault;
 use crate::buffer::grow;
 use crate::error::{Error, ErrorKind, Part};
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, RansSlot};
 
 /// Scratch memory of decoders, which keep it in use: hand the same to all streams of a thread.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +47,8 @@ pub struct Scratch {
     pub(crate) long_exceptions: Vec<u64>,
     /// Lengths of runs.
     pub(crate) runs: Vec<u32>,
+    /// Tables of rANS.
+    pub(crate) slots: Vec<RansSlot>,
     /// Morton codes; symbols of rANS.
     pub(crate) vertices: Vec<u32>,
     /// Payloads whose bytes had to be moved.

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use super::{Scratch, fault, room};
 use crate::error::{Error, Part};
 use crate::input::Input;
-use crate::kernels::{RansSeen, RansTable};
+use crate::kernels::{RansSeen, RansSlot, RansTable};
 use crate::mlt::{MltFault, Options};
 
 const RUNS: Part = Part::Values("", "runs");
@@ -48,7 +48,7 @@ pub(crate) struct Payload<'a> {
 
 impl<'a> Payload<'a> {
     /// Takes a payload apart, and checks all but its symbols. The slots of all tables are put into `slots`.
-    pub(crate) fn read(input: Input<'a>, slots: &mut Vec<u32>) -> Result<Payload<'a>, Error> {
+    pub(crate) fn read(input: Input<'a>, slots: &mut Vec<RansSlot>) -> Result<Payload<'a>, Error> {
         let mut rest = input;
         let depth = rest.byte(DEPTH)?;
         if depth > MAX_DEPTH {
@@ -86,7 +86,7 @@ impl<'a> Payload<'a> {
 
     /// Why the symbols of a vertex are not there.
     #[cold]
-    fn judge(&self, slots: &[u32], starts: &[u8], seen: &RansSeen) -> Error {
+    fn judge(&self, slots: &[RansSlot], starts: &[u8], seen: &RansSeen) -> Error {
         let vertex = seen.vertices;
         let start = starts[vertex / 8] >> (vertex % 8) & 1;
         let lane = 2 * (vertex % 2);
@@ -98,7 +98,7 @@ impl<'a> Payload<'a> {
             if state < LEAST && seen.words[lane] >= words {
                 return lane_fault(lane).at(self.lanes[lane].end());
             }
-            let length = (slot & 511).div_ceil(2) >> self.depth;
+            let length = slot.symbol.div_ceil(2) >> self.depth;
             context = 2 + 2 * u8::try_from(length.min(5)).unwrap_or(5) + start;
             if self.table(context).is_some() {
                 return lane_fault(lane + 1).at(self.lanes[lane + 1].end());
@@ -113,10 +113,10 @@ impl<'a> Payload<'a> {
 }
 
 /// The slot that a state names, and what is left of the state.
-fn slot(slots: &[u32], table: RansTable, state: u32) -> (u32, u32) {
+fn slot(slots: &[RansSlot], table: RansTable, state: u32) -> (RansSlot, u32) {
     let number = state & ((1 << table.precision) - 1);
     let slot = slots[(table.start + number) as usize];
-    let left = (slot >> 20).wrapping_mul(state >> table.precision).wrapping_add(slot >> 9 & 2047);
+    let left = slot.count.wrapping_mul(state >> table.precision).wrapping_add(slot.nth.into());
     (slot, left)
 }
 
@@ -177,7 +177,7 @@ impl Bits<'_> {
     }
 
     /// Takes the table of a context.
-    fn table(&mut self, depth: u8, slots: &mut Vec<u32>) -> Result<RansTable, Error> {
+    fn table(&mut self, depth: u8, slots: &mut Vec<RansSlot>) -> Result<RansTable, Error> {
         if self.take(1)? == 0 {
             return Ok(RansTable::NONE);
         }
@@ -191,14 +191,16 @@ impl Bits<'_> {
             let before = *self;
             let frequency = if precision == 0 { 1 } else { self.frequency()? };
             sum += frequency;
+            let name = u16::try_from(symbol).unwrap_or(u16::MAX);
             let kind = if frequency > 0 && !stands_for_difference(symbol, depth) {
-                MltFault::RansSymbol { found: u16::try_from(symbol).unwrap_or(u16::MAX) }
+                MltFault::RansSymbol { found: name }
             } else if frequency == 0 && symbol == last {
                 MltFault::RansLast
             } else if sum > size || sum < size && symbol == last {
                 MltFault::RansSum { found: sum.into(), expected: size.into() }
             } else {
-                slots.extend((0..frequency).map(|nth| RansTable::slot(symbol, nth, frequency)));
+                let slot = |nth| RansSlot { symbol: name, nth, count: frequency };
+                slots.extend((0..).take(frequency as usize).map(slot));
                 continue;
             };
             return Err(before.fault(kind));
@@ -244,7 +246,7 @@ pub fn decode(
 ) -> Result<(), Error> {
     assert!(out.len().is_multiple_of(2), "vertices of two coordinates");
     let vertices = out.len() / 2;
-    let Scratch { words: slots, vertices: symbols, bytes, .. } = scratch;
+    let Scratch { slots, vertices: symbols, bytes, .. } = scratch;
     let starts = mark_starts(runs, vertices, bytes).map_err(|e| e.at(payload.offset()))?;
     if vertices == 0 && payload.bytes().is_empty() {
         return Ok(());

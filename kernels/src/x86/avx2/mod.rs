@@ -7,7 +7,6 @@ pub(crate) mod gather;
 pub(crate) mod morton;
 pub(crate) mod patch;
 pub(crate) mod planes;
-pub(crate) mod rans;
 pub(crate) mod runs;
 pub(crate) mod scan;
 pub(crate) mod spread;
