@@ -233,6 +233,7 @@ const SCALAR: Ops = Ops {
     zigzag_deltas2_u32: scalar::zigzag::zigzag_deltas2_u32,
     zigzag_deltas2_u64: scalar::zigzag::zigzag_deltas2_u64,
     morton: scalar::morton::morton,
+    // Names, a byte: 0.108; with lengths that are any number, and checked by a modulus, 0.116.
     fsst: scalar::fsst::fsst,
     alp_f64: scalar::alp::alp_f64,
     alp_f32: scalar::alp::alp_f32,
