@@ -1,7 +1,5 @@
 //! Packed bits to words. Value `i` of `width` bits starts at bit `i * width`; bit 0 is the lowest of the first byte.
 
-use core::ops::{BitAnd, BitOr, Shl, Shr};
-
 /// Bytes that `n` values of `width` bits take.
 #[inline(always)]
 pub const fn packed_len(n: usize, width: usize) -> usize {
@@ -82,71 +80,77 @@ fn window<const WINDOW: usize>(bytes: &[u8], shift: usize) -> u64 {
     }
 }
 
-/// A word of a lane.
-pub(crate) trait Word:
-    Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Shl<u32, Output = Self> + Shr<u32, Output = Self>
-{
-    const BITS: u32;
-    const BYTES: usize = Self::BITS as usize / 8;
-    fn from_le(bytes: &[u8]) -> Self;
-    fn ones(width: u32) -> Self;
-}
-
-impl Word for u32 {
-    const BITS: u32 = 32;
-    #[inline(always)]
-    fn from_le(bytes: &[u8]) -> u32 {
-        u32::from_le_bytes(bytes.as_chunks().0[0])
-    }
-    #[inline(always)]
-    #[expect(clippy::cast_possible_truncation, reason = "at most 32 ones are asked for")]
-    fn ones(width: u32) -> u32 {
-        ones(width) as u32
-    }
-}
-
-impl Word for u64 {
-    const BITS: u32 = 64;
-    #[inline(always)]
-    fn from_le(bytes: &[u8]) -> u64 {
-        u64::from_le_bytes(bytes.as_chunks().0[0])
-    }
-    #[inline(always)]
-    fn ones(width: u32) -> u64 {
-        ones(width)
-    }
-}
-
 /// Groups of 128 values over four lanes of 32-bit words.
 #[inline(always)]
 pub fn unpack_lanes_u32(packed: &[u8], width: u32, out: &mut [u32]) {
-    lanes::<4, _>(packed, width, out);
+    // With a width that is known, shifts and places are constants and four lanes one vector: with one code for all widths
+    // this took six times as long.
+    macro_rules! of_widths {
+        ($($width:literal)*) => {
+            match width {
+                $($width => lanes32::<$width>(packed, out),)*
+                _ => out.fill(0),
+            }
+        };
+    }
+    of_widths!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32);
 }
 
-/// Groups of 128 values over two lanes of 64-bit words.
+/// Groups of 128 values over four lanes, each of `WIDTH` vectors of one word of every lane.
+#[inline(always)]
+fn lanes32<const WIDTH: usize>(packed: &[u8], out: &mut [u32]) {
+    let groups = packed.as_chunks::<16>().0.as_chunks::<WIDTH>().0;
+    for (vectors, out) in groups.iter().zip(out.as_chunks_mut::<128>().0) {
+        let mut rows = out.as_chunks_mut::<4>().0.iter_mut();
+        // A loop over them would not be unrolled.
+        macro_rules! rows {
+            ($($row:literal)*) => {
+                $(if let Some(out) = rows.next() {
+                    *out = row32::<WIDTH, $row>(vectors);
+                })*
+            };
+        }
+        rows!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31);
+    }
+}
+
+/// Row `ROW` of four lanes.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most 32 bits are set")]
+fn row32<const WIDTH: usize, const ROW: usize>(vectors: &[[u8; 16]; WIDTH]) -> [u32; 4] {
+    let (place, shift, ones) = const { (ROW * WIDTH / 32, ROW * WIDTH % 32, ones(WIDTH as u32) as u32) };
+    let words = |place: usize| vectors[place].as_chunks().0;
+    core::array::from_fn(|lane| {
+        let low = u32::from_le_bytes(words(place)[lane]) >> shift;
+        if shift + WIDTH > 32 {
+            // Cut before they are put together: else the compiler sees a rotation, for which there is no vector instruction.
+            low | (u32::from_le_bytes(words(place + 1)[lane]) << (32 - shift)) & ones
+        } else {
+            low & ones
+        }
+    })
+}
+
+/// Groups of 128 values over two lanes of 64-bit words. One code for all widths: 64 of them would be as large as all other
+/// kernels.
 #[inline(always)]
 pub fn unpack_lanes_u64(packed: &[u8], width: u32, out: &mut [u64]) {
-    lanes::<2, _>(packed, width, out);
-}
-
-#[inline(always)]
-fn lanes<const LANES: usize, T: Word>(packed: &[u8], width: u32, out: &mut [T]) {
     let (groups, _) = out.as_chunks_mut::<128>();
-    let (last, ones) = (width.saturating_sub(1), T::ones(width));
+    let (last, ones) = (width.saturating_sub(1), ones(width));
     if width == 0 {
         return groups.as_flattened_mut().fill(ones);
     }
     // `width` vectors of 16 bytes for each group, each one word of every lane.
     for (vectors, out) in packed.as_chunks::<16>().0.chunks_exact(width as usize).zip(groups) {
-        for (row, out) in (0u32..).zip(out.as_chunks_mut::<LANES>().0) {
+        for (row, out) in (0u32..).zip(out.as_chunks_mut::<2>().0) {
             let bit = row * width;
-            let (word, shift) = (bit / T::BITS, bit % T::BITS);
-            let low = &vectors[word as usize];
+            let (word, shift) = (bit / 64, bit % 64);
+            let low = vectors[word as usize].as_chunks().0;
             // Where the value ends in the word before, what this one adds is cut off below.
-            let high = &vectors[last.min(word + 1) as usize];
-            for (lane, out) in out.iter_mut().enumerate() {
-                let (low, high) = (T::from_le(&low[lane * T::BYTES..]), T::from_le(&high[lane * T::BYTES..]));
-                *out = (low >> shift | (high << 1) << (T::BITS - 1 - shift)) & ones;
+            let high = vectors[last.min(word + 1) as usize].as_chunks().0;
+            for (out, (&low, &high)) in out.iter_mut().zip(low.iter().zip(high)) {
+                let (low, high) = (u64::from_le_bytes(low), u64::from_le_bytes(high));
+                *out = (low >> shift | (high << 1) << (63 - shift)) & ones;
             }
         }
     }

@@ -9,57 +9,94 @@ const ESCAPE: u8 = 255;
 const AT_ONCE: usize = 8;
 const BYTES: usize = 8 * AT_ONCE;
 
-/// What stands in place of the length of a code that is no symbol: more than all symbols at once have, and nothing to
-/// the places of those behind it, which are taken modulo [`BYTES`].
-const NONE: u8 = 128;
+/// Bytes of a symbol, as a type of few values: the compiler knows how far eight of them reach, and leaves out what would
+/// check that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Length {
+    L0,
+    L1,
+    L2,
+    L3,
+    L4,
+    L5,
+    L6,
+    L7,
+    L8,
+    /// Of a code that is no symbol: more than all symbols at once have, and nothing to the places of those behind it where
+    /// these are taken modulo [`BYTES`].
+    None = 128,
+}
+
+/// All lengths of symbols.
+const LENGTHS: [Length; 9] = {
+    use Length::*;
+    [L0, L1, L2, L3, L4, L5, L6, L7, L8]
+};
+
+/// Room that no lengths of codes at once exceed.
+const FAR: usize = (AT_ONCE - 1) * Length::None as usize + 8;
 
 /// Where escapes are in more blocks than this many, and one for so many codes, they get a loop of their own, whose tables
 /// take as long as a hundred codes.
 const MANY: usize = 16;
 const RARE: usize = 24;
 
-/// Symbols, their lengths or [`NONE`], and codes.
-type Job<'a> = (&'a [u64; 256], &'a [u8; 256], &'a [u8]);
+/// Symbols, their lengths, and codes.
+type Job<'a> = (&'a [u64; 256], &'a [Length; 256], &'a [u8]);
 
 /// Expands codes.
 #[inline(always)]
 pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8], out: &mut [u8]) -> ExpandedSeen {
-    let mut lengths = lengths.map(|length| length.min(8));
-    lengths[count..].fill(NONE);
+    let mut lengths = lengths.map(|length| LENGTHS[usize::from(length.min(8))]);
+    lengths[count..].fill(Length::None);
     let job = (symbols, &lengths, codes);
     let (mut seen, mut escaped) = (ExpandedSeen::default(), 0);
     loop {
-        while let (Some(codes), Some(out)) =
-            (codes[seen.read..].first_chunk::<AT_ONCE>(), out[seen.written..].first_chunk_mut::<{ BYTES + 8 }>())
+        // Most blocks. What is read and written is counted behind the loop: within it, there are too few registers.
+        let (blocks, _) = codes[seen.read..].as_chunks();
+        let mut rest = &mut out[seen.written..];
+        let (all, mut done, mut stopped) = (rest.len(), 0, None);
+        for codes in blocks {
+            let Some(room) = rest.first_chunk_mut::<FAR>() else { break };
+            let at = stored(job, codes, room, |at| at);
+            if at > BYTES {
+                stopped = Some(codes);
+                break;
+            }
+            done += 1;
+            rest = &mut rest[at..];
+        }
+        seen.read += done * AT_ONCE;
+        seen.written += all - rest.len();
+        // Near the end of the room.
+        while let (None, Some(codes), Some(room)) =
+            (stopped, codes[seen.read..].first_chunk(), out[seen.written..].first_chunk_mut::<{ BYTES + 8 }>())
         {
-            let mut at = 0;
-            for code in codes.map(usize::from) {
-                out[at % BYTES..][..8].copy_from_slice(&symbols[code].to_le_bytes());
-                at += usize::from(lengths[code]);
+            let at = stored(job, codes, room, |at| at % BYTES);
+            if at > BYTES {
+                stopped = Some(codes);
+                break;
             }
-            if at <= BYTES {
-                seen.read += AT_ONCE;
-                seen.written += at;
-                continue;
-            }
+            seen.read += AT_ONCE;
+            seen.written += at;
+        }
+        if let Some(codes) = stopped {
             // What was stored before the first escape is right.
             let (good, at) = up_to_escape(codes, &lengths);
-            // Another code that is no symbol.
-            if at > BYTES || good == AT_ONCE {
-                break;
+            // Else another code that is no symbol.
+            if at <= BYTES && good < AT_ONCE {
+                // An escape at the end comes first next time.
+                let whole = usize::from(good < AT_ONCE - 1);
+                out[seen.written + at] = codes[(good + 1) % AT_ONCE];
+                seen.read += good + 2 * whole;
+                seen.written += at + whole;
+                escaped += 1;
+                if escaped > MANY + seen.read / RARE {
+                    return mixed(job, out, seen);
+                }
+                continue;
             }
-            // An escape at the end comes first next time.
-            let whole = usize::from(good < AT_ONCE - 1);
-            out[at] = codes[(good + 1) % AT_ONCE];
-            seen.read += good + 2 * whole;
-            seen.written += at + whole;
-            escaped += 1;
-            if escaped > MANY + seen.read / RARE {
-                break;
-            }
-        }
-        if escaped > MANY + seen.read / RARE {
-            return mixed(job, out, seen);
         }
         // Near an end.
         if !single(job, out, &mut seen) {
@@ -68,14 +105,37 @@ pub fn fsst(symbols: &[u64; 256], lengths: &[u8; 256], count: usize, codes: &[u8
     }
 }
 
+/// Stores the words of codes, each where the symbol before it ends, which `within` leaves in the room. The bytes of all
+/// symbols; more than [`BYTES`] where a code is none.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "codes are cut out of a word")]
+fn stored<const ROOM: usize>(
+    (symbols, lengths, _): Job<'_>,
+    codes: &[u8; AT_ONCE],
+    room: &mut [u8; ROOM],
+    within: impl Fn(usize) -> usize,
+) -> usize {
+    let mut at = 0;
+    // From a word, one after the other: from an array they were all taken first, for which there are too few registers.
+    let mut word = u64::from_le_bytes(*codes);
+    for _ in 0..AT_ONCE {
+        let code = usize::from(word as u8);
+        room[within(at)..][..8].copy_from_slice(&symbols[code].to_le_bytes());
+        at += lengths[code] as usize;
+        word >>= 8;
+    }
+    at
+}
+
 /// How many codes stand before the first escape, and the bytes of their symbols. No branch depends on where it is: few
 /// would be foreseen. Not inlined, as [`mixed`].
 #[inline(never)]
-fn up_to_escape(codes: &[u8; AT_ONCE], lengths: &[u8; 256]) -> (usize, usize) {
+fn up_to_escape(codes: &[u8; AT_ONCE], lengths: &[Length; 256]) -> (usize, usize) {
     let escapes = escapes(u64::from_le_bytes(*codes));
     let first = escapes & escapes.wrapping_neg();
     let before = (first >> 7).wrapping_sub(1).to_le_bytes();
-    let lengths = codes.iter().zip(before).map(|(&code, before)| usize::from(lengths[usize::from(code)] & before));
+    let lengths =
+        codes.iter().zip(before).map(|(&code, before)| usize::from(lengths[usize::from(code)] as u8 & before));
     (first.trailing_zeros() as usize / 8, lengths.sum())
 }
 
@@ -85,11 +145,11 @@ fn up_to_escape(codes: &[u8; AT_ONCE], lengths: &[u8; 256]) -> (usize, usize) {
 #[expect(clippy::cast_possible_truncation, reason = "entries are cut out of a word")]
 fn mixed(job: Job<'_>, out: &mut [u8], seen: ExpandedSeen) -> ExpandedSeen {
     let (symbols, lengths, codes) = job;
-    let (mut all_symbols, mut all_lengths) = ([0; 512], [1; 512]);
+    let (mut all_symbols, mut all_lengths) = ([0; 512], [Length::L1; 512]);
     all_symbols[..256].copy_from_slice(symbols);
     all_symbols[256..].copy_from_slice(&AS_THEY_ARE);
     all_lengths[..256].copy_from_slice(lengths);
-    all_lengths[usize::from(ESCAPE)] = 0;
+    all_lengths[usize::from(ESCAPE)] = Length::L0;
     let mut seen = seen;
     loop {
         while let (Some(codes), Some(out)) =
@@ -106,7 +166,7 @@ fn mixed(job: Job<'_>, out: &mut [u8], seen: ExpandedSeen) -> ExpandedSeen {
                 for entries in [even, odd] {
                     let entry = usize::from((entries >> shift) as u16 & 511);
                     out[at % BYTES..][..8].copy_from_slice(&all_symbols[entry].to_le_bytes());
-                    at += usize::from(all_lengths[entry]);
+                    at += all_lengths[entry] as usize;
                 }
             }
             // An escaped 255, or a code that is no symbol.
@@ -129,8 +189,8 @@ fn mixed(job: Job<'_>, out: &mut [u8], seen: ExpandedSeen) -> ExpandedSeen {
 fn single((symbols, lengths, codes): Job<'_>, out: &mut [u8], seen: &mut ExpandedSeen) -> bool {
     let (symbol, length, read) = match codes[seen.read..] {
         [ESCAPE, byte, ..] => (byte.into(), 1, 2),
-        [code, ..] if lengths[usize::from(code)] < NONE => {
-            (symbols[usize::from(code)], usize::from(lengths[usize::from(code)]), 1)
+        [code, ..] if lengths[usize::from(code)] != Length::None => {
+            (symbols[usize::from(code)], lengths[usize::from(code)] as usize, 1)
         }
         _ => return false,
     };
