@@ -1,11 +1,13 @@
-//! What no tile of the corpus has: nested columns whose rows have shapes, and layers of triangles alone.
+//! What no tile of the corpus has: nested columns whose rows have shapes, layers of triangles alone, and tiles that are to
+//! take more memory or time than they may.
 
 mod support;
 
 use serde_json::{Value as Json, json};
 use support::mlt;
 use tilekern::kernels::Kernels;
-use tilekern::mlt::{Decoder, Options, Tile, TileData};
+use tilekern::mlt::{Decoder, LayerPlace, Options, PropertyData, Tile, TileData};
+use tilekern::{Error, Limits};
 
 /// A layer of version 2 of three points, and one column.
 fn points(column: &[u8]) -> Vec<u8> {
@@ -96,4 +98,105 @@ fn triangles_alone() {
     assert_eq!(decoded(&tile(0x36, 3), look), expected);
     assert_eq!(decoded(&tile(0x36, 4), look), "triangles");
     assert_eq!(decoded(&tile(0x26, 3), look), "geometry_type");
+}
+
+/// A number as a varint.
+fn varint(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 127 {
+        bytes.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value.to_le_bytes()[0]);
+    bytes
+}
+
+/// A frame of any length.
+fn long_frame(tag: u8, body: &[u8]) -> Vec<u8> {
+    [&varint(1 + body.len())[..], &[tag], body].concat()
+}
+
+#[test]
+fn offsets_without_vertices() {
+    // A layer of version 1, of so many points by their types and offsets; there is no stream of vertices.
+    let tile = |points: u8| {
+        let zeros = vec![0; points.into()];
+        let head = [1, b'l', 0x80, 0x20, 1, 0x04, 2];
+        let types = [&[0x10, 0x02, points, points][..], &zeros].concat();
+        let offsets = [&[0x20, 0x02, points, points][..], &zeros].concat();
+        long_frame(1, &[&head[..], &types, &offsets].concat())
+    };
+    let opened = |bytes: &[u8]| Tile::open(bytes, &Options::with_kernels(Kernels::auto())).map(drop);
+    for points in [1, 2, 50] {
+        let error = opened(&tile(points)).expect_err("offsets lead nowhere");
+        let place = Some(LayerPlace { layer: 0, column: Some(0) });
+        assert_eq!(
+            (error.kind().name(), error.offset(), error.layer()),
+            ("stream_role", Some(13 + u64::from(points)), place)
+        );
+    }
+    // As good as none.
+    let shapes = |data: &TileData| json!(data.layers()[0].geometry().shapes().count());
+    assert_eq!(decoded(&tile(0), shapes), json!(0));
+}
+
+/// A layer of version 2 of three points with shared dictionaries: of each the prefix, and the rest of its children's names.
+fn dictionaries(of: &[(&[u8], Vec<Vec<u8>>)]) -> Vec<u8> {
+    let mut body = [&[1, b'l', 0x16, 3, 0x00, 0x28, 6, 2, 2, 2, 2, 2, 2][..], &varint(of.len())].concat();
+    for (prefix, names) in of {
+        body.extend([&[0x0f][..], &varint(prefix.len()), prefix, &varint(names.len())].concat());
+        body.extend([0x88, 1, 1, 1, 0x04, 1, b'v']);
+        for name in names {
+            body.extend([&[0x0b][..], &varint(name.len()), name, &[0x09, 3, 0, 0, 0]].concat());
+        }
+    }
+    long_frame(2, &body)
+}
+
+/// A prefix is stored once, and is part of as many names as the dictionary has children.
+#[test]
+fn many_names() {
+    let names: Vec<Vec<u8>> = (0..10_000).map(|i| format!("{i}").into_bytes()).collect();
+    let prefix = vec![b'p'; 10_000];
+    let tile = dictionaries(&[(&prefix, names)]);
+    assert!(tile.len() < 200_000);
+    let of = |limits: Limits| Options::with_kernels(Kernels::auto()).limits(limits);
+    let name = |error: Error| error.kind().name();
+    // 100 MB of names, and about 2 MB of columns and streams.
+    let mut small = Limits::default();
+    small.max_scratch_bytes = 90_000_000;
+    assert_eq!(Tile::open(&tile, &of(small)).map(drop).map_err(name), Err("limit_exceeded"));
+    let options = of(Limits::default());
+    let opened = Tile::open(&tile, &options).expect("names within the limits");
+    let whole = |limits| Decoder::with_options(of(limits)).tile(&opened, &mut TileData::new()).map_err(name);
+    assert_eq!(whole(Limits::default()), Ok(()));
+    assert_eq!(whole(Limits::default().with_output_bytes(90_000_000)), Err("limit_exceeded"));
+    // One by one they are within them.
+    let few = Limits::default().with_output_bytes(20_000);
+    let (mut decoder, mut out) = (Decoder::with_options(of(few)), PropertyData::new());
+    let layer = opened.layer(0).expect("a layer");
+    for column in layer.properties().step_by(1000) {
+        decoder.property(column, &mut out).expect("one column");
+        assert!(
+            out.get().name.len() > 10_000 && out.get().iter().all(|value| value == tilekern::mlt::Value::String("v"))
+        );
+    }
+    assert_eq!(decoder.tile(&opened, &mut TileData::new()).map_err(name), Err("limit_exceeded"));
+}
+
+/// Names are compared as they are when put together, wherever the prefix ends.
+#[test]
+fn names_of_other_prefixes() {
+    let split = |at: usize, name: &str| (name.as_bytes()[..at].to_vec(), name.as_bytes()[at..].to_vec());
+    let texts = ["", "a", "b", "ab", "aa", "abc", "abd", "abcabc"];
+    for (one, other) in texts.iter().flat_map(|one| texts.iter().map(move |other| (one, other))) {
+        for (i, j) in (0..=one.len()).flat_map(|i| (0..=other.len()).map(move |j| (i, j))) {
+            let ((a, b), (c, d)) = (split(i, one), split(j, other));
+            let tile = dictionaries(&[(&a, vec![b]), (&c, vec![d])]);
+            let opened = Tile::open(&tile, &Options::with_kernels(Kernels::auto()));
+            let found = opened.map(drop).map_err(|error| (error.kind().name(), error.layer()));
+            let repeated = Err(("repeated_name", Some(LayerPlace { layer: 0, column: Some(3) })));
+            assert_eq!(found, if one == other { repeated } else { Ok(()) }, "{one} at {i}, {other} at {j}");
+        }
+    }
 }

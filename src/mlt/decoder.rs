@@ -230,7 +230,7 @@ impl Core {
         out: &mut PropertyData,
     ) -> Result<(), Error> {
         let (layer, outline) = (column.layer(), column.outline());
-        named(layer, outline, &mut out.name);
+        self.named(layer, outline, &mut out.name)?;
         self.presence(layer, outline.presence, layer.features(), None, layer.features(), &mut out.validity)?;
         let of =
             Spec { data_type: outline.data_type, strings: outline.strings, streams: layer.streams(&outline.streams) };
@@ -239,10 +239,8 @@ impl Core {
                 self.codes(layer, &of, &out.validity, layer.features(), entries, &mut out.store)?;
                 out.store.coded = Coded::Shared(at);
             }
-            (ColumnKind::Child { .. }, None) => {
-                let before = (0..column.index()).rev().filter_map(|i| layer.column(i));
-                let dictionary =
-                    before.into_iter().find(|of| of.kind() == Kind::SharedDictionary).ok_or_else(missing)?;
+            (ColumnKind::Child { dictionary }, None) => {
+                let dictionary = layer.column_of(dictionary).ok_or_else(missing)?;
                 let entries = layer.streams(&dictionary.outline().streams);
                 let read = self.entries(layer, entries, None, &mut out.store.strings);
                 // What is wrong with it is no fault of the child.
@@ -262,7 +260,7 @@ impl Core {
 
     fn try_m_value(&mut self, column: Column<'_>, geometry: &Geometry, out: &mut MValueData) -> Result<(), Error> {
         let (layer, outline, features) = (column.layer(), column.outline(), column.layer().features());
-        named(layer, outline, &mut out.name);
+        self.named(layer, outline, &mut out.name)?;
         self.presence(layer, outline.presence, features, None, features, &mut out.validity)?;
         out.len = features;
         let offsets = out.offsets.make(features + 1, &mut self.budget)?;
@@ -278,6 +276,16 @@ impl Core {
         let of =
             Spec { data_type: outline.data_type, strings: outline.strings, streams: layer.streams(&outline.streams) };
         self.values(layer, &of, &Validity::default(), total, &mut out.store)
+    }
+
+    /// The column's name, with its prefix, which few bytes of a tile can give to many columns.
+    pub(crate) fn named(&mut self, layer: Layer<'_>, outline: &ColumnOutline, name: &mut String) -> Result<(), Error> {
+        let prefix = layer.text(&outline.prefix);
+        self.budget.bytes(prefix.len(), 1)?;
+        name.clear();
+        name.push_str(prefix);
+        name.push_str(layer.text(&outline.name));
+        Ok(())
     }
 
     /// The words of an integer stream, as many as `out` has room for.
@@ -638,11 +646,4 @@ impl Core {
         strings::decode(cuts, blob_of, front_coded, &mut out.offsets, &mut out.text, &left, &mut self.scratch)
             .map_err(|e| e.in_stream(blob.role.name()))
     }
-}
-
-/// The column's name, with its prefix.
-pub(crate) fn named(layer: Layer<'_>, outline: &ColumnOutline, name: &mut String) {
-    name.clear();
-    name.push_str(layer.text(&outline.prefix));
-    name.push_str(layer.text(&outline.name));
 }

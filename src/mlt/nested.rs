@@ -7,7 +7,7 @@
 
 use super::MltFault;
 use super::data::{Coded, Kept, Pool, Store, Strings, Validity, Values, bit, ones};
-use super::decoder::{Core, Spec, counted, missing, named};
+use super::decoder::{Core, Spec, counted, missing};
 use super::encoding::fault;
 use super::outline::{ColumnKind, DataType, NodeKind, Presence};
 use super::stream::Stream;
@@ -201,7 +201,7 @@ impl Core {
 
     fn try_nested(&mut self, column: Column<'_>, out: &mut NestedData) -> Result<(), Error> {
         let (layer, outline) = (column.layer(), column.outline());
-        named(layer, outline, &mut out.name);
+        self.named(layer, outline, &mut out.name)?;
         out.nodes.clear();
         let ColumnKind::Nested { node } = outline.kind else { return Err(missing()) };
         let handed = Handed { slots: layer.features(), above: None, field: None };

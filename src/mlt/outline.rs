@@ -23,18 +23,28 @@ pub struct Outline {
     pub(crate) streams: Vec<Stream>,
     /// Prefix and rest of the names that are looked through for repeated ones: a stack, of which structs take the top.
     pub(crate) names: Vec<(Span, Span)>,
+    /// Bytes of prefixes, once for each child of a shared dictionary: whoever puts names together has as many.
+    pub(crate) prefixes: u64,
 }
 
 impl Outline {
-    /// Bytes that its parts take.
+    /// Bytes that its parts take, and names that are put together.
     pub(crate) fn bytes(&self) -> u64 {
-        let Outline { frames, layers, columns, nodes, streams, names } = self;
-        (size_of_val(&frames[..])
+        let Outline { frames, layers, columns, nodes, streams, names, prefixes } = self;
+        let parts = size_of_val(&frames[..])
             + size_of_val(&layers[..])
             + size_of_val(&columns[..])
             + size_of_val(&nodes[..])
             + size_of_val(&streams[..])
-            + size_of_val(&names[..])) as u64
+            + size_of_val(&names[..]);
+        prefixes.saturating_add(parts as u64)
+    }
+
+    /// Counts the prefix of a column, if it is one of many that have it.
+    pub(crate) fn add_prefix(&mut self, kind: ColumnKind, prefix: &Span) {
+        if let ColumnKind::Child { .. } = kind {
+            self.prefixes = self.prefixes.saturating_add(prefix.end - prefix.start);
+        }
     }
 }
 

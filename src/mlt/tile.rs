@@ -197,7 +197,12 @@ impl<'t> Layer<'t> {
 
     /// The column of ids, if there is one.
     pub fn ids(&self) -> Option<Column<'t>> {
-        self.column(self.outline.ids?.checked_sub(self.outline.columns.start)? as usize)
+        self.column_of(self.outline.ids?)
+    }
+
+    /// A column by its index in the tile's outline.
+    pub(crate) fn column_of(&self, index: u32) -> Option<Column<'t>> {
+        self.column(index.checked_sub(self.outline.columns.start)? as usize)
     }
 
     /// The properties that are not nested, children of shared dictionaries too, in the order of the tile.

@@ -130,6 +130,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         prefix: Span,
         meta: Span,
     ) -> Result<(), Error> {
+        self.outline.add_prefix(kind, &prefix);
         self.room()?;
         self.outline.columns.push(ColumnOutline {
             kind,
@@ -336,8 +337,14 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
                 return Err(bad(MltFault::StreamRole { found }, "stream type", at));
             }
         }
-        if let (Some(vertices), Some(_)) = (geometry.vertices, geometry.offsets) {
-            self.outline.streams[vertices as usize].role = Role::VertexDict;
+        match (geometry.vertices, geometry.offsets) {
+            (Some(vertices), Some(_)) => self.outline.streams[vertices as usize].role = Role::VertexDict,
+            // They lead nowhere.
+            (None, Some(offsets)) if self.outline.streams[offsets as usize].count > 0 => {
+                let at = self.outline.streams[offsets as usize].header.0;
+                return Err(bad(MltFault::StreamRole { found: 0x20 }, "stream type", at));
+            }
+            _ => {}
         }
         geometry.streams = first..index(self.outline.streams.len());
         geometry.span = start..self.input.offset();

@@ -228,34 +228,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             }
             _ => ColumnKind::Property,
         };
-        let name = if kind == ColumnKind::Id { 0..0 } else { self.column_name(0..0)? };
-        let meta = start..self.input.offset();
-        let first = index(self.outline.streams.len());
-        let (presence, present) = self.column_presence(columns, code, start)?;
-        let values = Values { known: Some(present), implied: true };
-        let (strings, streams) = if let ColumnKind::Nested { .. } = kind {
-            let first = index(self.outline.streams.len());
-            self.root(data_type, values, start)?;
-            (StringLayout::Plain, first..index(self.outline.streams.len()))
-        } else {
-            self.data(data_type, values)?
-        };
-        let all_streams = first..streams.end;
-        let data = meta.end..self.input.offset();
-        let prefix = 0..0;
-        self.end_column(ColumnOutline {
-            kind,
-            code,
-            data_type,
-            name,
-            prefix,
-            presence,
-            strings,
-            streams,
-            all_streams,
-            meta,
-            data,
-        })
+        self.typed_column(columns, kind, code, data_type, start)
     }
 
     fn m_value(&mut self, columns: &Columns) -> Result<(), Error> {
@@ -263,26 +236,46 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         let code = self.byte("column type")?;
         let data_type =
             data_type(code & 15).filter(|it| is_leaf(*it)).ok_or_else(|| unknown(code, "column type", start))?;
-        let name = self.column_name(0..0)?;
+        self.typed_column(columns, ColumnKind::MValue, code, data_type, start)
+    }
+
+    /// Reads what follows the type byte of a column that stands by itself.
+    fn typed_column(
+        &mut self,
+        columns: &Columns,
+        kind: ColumnKind,
+        code: u8,
+        data_type: DataType,
+        start: u64,
+    ) -> Result<(), Error> {
+        let name = if kind == ColumnKind::Id { 0..0 } else { self.column_name(0..0)? };
         let meta = start..self.input.offset();
         let first = index(self.outline.streams.len());
-        let (presence, _) = self.column_presence(columns, code, start)?;
-        // How many vertices the features have, the topology tells.
-        let (strings, streams) = self.data(data_type, Values { known: None, implied: false })?;
-        let (kind, prefix, all_streams) = (ColumnKind::MValue, 0..0, first..streams.end);
-        let data = meta.end..self.input.offset();
+        let (presence, present) = self.column_presence(columns, code, start)?;
+        let values = match kind {
+            // How many vertices the features have, the topology tells.
+            ColumnKind::MValue => Values { known: None, implied: false },
+            _ => Values { known: Some(present), implied: true },
+        };
+        let (strings, streams) = if let ColumnKind::Nested { .. } = kind {
+            let first = index(self.outline.streams.len());
+            self.root(data_type, values, start)?;
+            (StringLayout::Plain, first..index(self.outline.streams.len()))
+        } else {
+            self.data(data_type, values)?
+        };
         self.end_column(ColumnOutline {
             kind,
             code,
             data_type,
             name,
-            prefix,
+            prefix: 0..0,
             presence,
             strings,
+            all_streams: first..streams.end,
             streams,
-            all_streams,
+            data: meta.end..self.input.offset(),
             meta,
-            data,
         })
     }
 
@@ -355,6 +348,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
     }
 
     fn end_column(&mut self, column: ColumnOutline) -> Result<(), Error> {
+        self.outline.add_prefix(column.kind, &column.prefix);
         self.room()?;
         self.observer.leave(
             self.input.offset(),
@@ -629,7 +623,7 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         // Row shapes are said by a byte here, which can as well be the 64 fields of a struct.
         let shaped = self.input.bytes().first() == Some(&SHAPED)
             && match data_type {
-                DataType::Struct => !self.reads(node(false)) && self.reads(node(true)),
+                DataType::Struct => self.ahead > 0 && !self.reads(node(false)) && self.reads(node(true)),
                 data_type => data_type == DataType::Map,
             };
         if shaped {
@@ -638,10 +632,10 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
         self.node(node(shaped))
     }
 
-    /// Whether the bytes can be read so.
+    /// Whether the bytes can be read so. What was read in vain is counted.
     fn reads(&mut self, node: NodeStart) -> bool {
         let marks = (self.outline.nodes.len(), self.outline.streams.len(), self.outline.names.len());
-        let mut unseen = ();
+        let (mut unseen, start) = ((), self.input.offset());
         let mut walk = self.seen_by(&mut unseen);
         let read = (|| {
             if node.shaped {
@@ -649,6 +643,8 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             }
             walk.node(node)
         })();
+        let seen = walk.input.offset() - start;
+        self.ahead = self.ahead.saturating_sub(if read.is_ok() { 0 } else { seen });
         self.outline.nodes.truncate(marks.0);
         self.outline.streams.truncate(marks.1);
         self.outline.names.truncate(marks.2);

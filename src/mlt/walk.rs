@@ -4,6 +4,7 @@
 //!
 //! Source: the MapLibre Tile specification, version 1, "Tile"; the layers are in `v1` and `v2`.
 
+use std::cmp::Ordering;
 use std::fmt::Display;
 
 use super::encoding::fault;
@@ -40,6 +41,9 @@ pub(super) trait Observer<'a> {
 
 impl Observer<'_> for () {}
 
+/// Bytes that may be read ahead in vain in any tile.
+const AHEAD: u64 = 64 << 20;
+
 /// Walks a tile, and makes its outline in the memory of an older one.
 pub(super) fn tile<'a, O: Observer<'a>>(
     bytes: &'a [u8],
@@ -47,15 +51,17 @@ pub(super) fn tile<'a, O: Observer<'a>>(
     options: &Options,
     observer: &mut O,
 ) -> Result<(), Error> {
-    let Outline { frames, layers, columns, nodes, streams, names } = outline;
+    let Outline { frames, layers, columns, nodes, streams, names, prefixes } = outline;
     frames.clear();
     layers.clear();
     columns.clear();
     nodes.clear();
     streams.clear();
     names.clear();
+    *prefixes = 0;
     let place = LayerPlace { layer: 0, column: None };
-    let mut walk = Walk { input: Input::new(bytes), tile: bytes, outline, observer, options, place };
+    let ahead = AHEAD + 16 * bytes.len() as u64;
+    let mut walk = Walk { input: Input::new(bytes), tile: bytes, outline, observer, options, place, ahead };
     while !walk.input.bytes().is_empty() {
         walk.frame()?;
     }
@@ -70,6 +76,8 @@ pub(super) struct Walk<'a, 'w, O> {
     pub observer: &'w mut O,
     /// The layer and column that the walk is in.
     pub place: LayerPlace,
+    /// Bytes that may still be read ahead in vain, so that time grows with a tile's length, and not with its square.
+    pub ahead: u64,
     tile: &'a [u8],
     options: &'w Options,
 }
@@ -115,8 +123,8 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
 
     /// The same walk from here on, which another observer sees; its outline goes on in this one's.
     pub fn seen_by<'o, P>(&'o mut self, observer: &'o mut P) -> Walk<'a, 'o, P> {
-        let Walk { input, place, tile, options, .. } = *self;
-        Walk { input, outline: self.outline, observer, place, tile, options }
+        let Walk { input, place, tile, options, ahead, .. } = *self;
+        Walk { input, outline: self.outline, observer, place, tile, options, ahead }
     }
 
     /// Reads the parameters of Morton codes.
@@ -223,25 +231,15 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             let range = usize::try_from(span.start).unwrap_or(0)..usize::try_from(span.end).unwrap_or(0);
             tile.get(range).unwrap_or_default()
         };
-        let names = &mut self.outline.names[from..];
-        names.sort_unstable_by(|(prefix, name), (other_prefix, other_name)| {
-            let order = if prefix.is_empty() && other_prefix.is_empty() {
-                bytes(name).cmp(bytes(other_name))
-            } else {
-                let (name, other) = (bytes(prefix).iter().chain(bytes(name)), bytes(other_prefix).iter());
-                name.cmp(other.chain(bytes(other_name)))
-            };
-            order.then(name.start.cmp(&other_name.start))
-        });
-        let same = |pair: &&[(Span, Span)]| {
-            let [(prefix, name), (other_prefix, other_name)] = *pair else { return false };
-            if prefix.is_empty() && other_prefix.is_empty() {
-                bytes(name) == bytes(other_name)
-            } else {
-                let (name, other) = (bytes(prefix).iter().chain(bytes(name)), bytes(other_prefix).iter());
-                name.eq(other.chain(bytes(other_name)))
+        let order = |(prefix, name): &(Span, Span), (other_prefix, other_name): &(Span, Span)| {
+            if prefix == other_prefix {
+                return bytes(name).cmp(bytes(other_name));
             }
+            joined([bytes(prefix), bytes(name)], [bytes(other_prefix), bytes(other_name)])
         };
+        let names = &mut self.outline.names[from..];
+        names.sort_unstable_by(|a, b| order(a, b).then(a.1.start.cmp(&b.1.start)));
+        let same = |pair: &&[(Span, Span)]| order(&pair[0], &pair[1]).is_eq();
         // The first in the tile that repeats one before it.
         match names.windows(2).filter(same).map(|pair| pair[1].1.start).min() {
             Some(start) => Err(fault(MltFault::RepeatedName, Part::Values("", "name")).at(start)),
@@ -251,6 +249,18 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             }
         }
     }
+}
+
+/// The order of two names, each in two parts, as they are when put together.
+fn joined([prefix, name]: [&[u8]; 2], [other_prefix, other_name]: [&[u8]; 2]) -> Ordering {
+    let Some((start, rest)) = other_prefix.split_at_checked(prefix.len()) else {
+        return joined([other_prefix, other_name], [prefix, name]).reverse();
+    };
+    let (within, behind) = name.split_at(name.len().min(rest.len()));
+    prefix.cmp(start).then_with(|| {
+        // Unless the name ends inside the other's prefix.
+        if within.len() < rest.len() { within.cmp(rest) } else { within.cmp(rest).then_with(|| behind.cmp(other_name)) }
+    })
 }
 
 /// An index into a vector of the outline; [`Walk::room`] has seen that there are not more.
