@@ -1,5 +1,5 @@
-//! Map tiles cut at every byte, and with the bits of their headers flipped: an error, or a tile whose parts fit together;
-//! and never much memory.
+//! Map tiles cut at every byte, with the bits of their headers flipped, and with streams of other types: an error, or a tile
+//! whose parts fit together; and never much memory.
 
 #[allow(dead_code, unused_imports)] // other tests use the rest
 #[path = "../fuzz/src/lib.rs"]
@@ -129,6 +129,9 @@ impl Bench {
     }
 }
 
+/// Layers of up to so many features and vertices are read to the last value.
+const READ: usize = 1 << 10;
+
 /// Bytes of results, and of scratch, that a damaged tile may take.
 const OUTPUT: u64 = 16 << 20;
 
@@ -164,6 +167,9 @@ fn fits(layer: &LayerData) -> Result<(), Failed> {
     }
     for column in layer.nested() {
         sound &= column.root.len() == n;
+    }
+    if sound && n + vertices <= READ {
+        bodies::mlt::read(layer);
     }
     if sound { Ok(()) } else { Err(format!("parts of layer {} do not fit together", layer.number()).into()) }
 }
@@ -240,8 +246,26 @@ fn damage(sound: &[u8]) -> Result<(), Failed> {
         bench.accepts(&tile, only).map_err(|e| said(&e, "flipped bit", bit))?;
         tile[bit / 8] ^= 1 << (bit % 8);
     }
+    // Streams of version 1 that are of another type: one that is needed is not there, another is, or is there twice.
+    let opened = Tile::open(sound, &bench.options)?;
+    let first = opened.layers().filter(|layer| layer.version() == 1);
+    let streams =
+        first.flat_map(|layer| layer.columns().flat_map(|column| column.streams()).chain(layer.geometry_streams()));
+    let types: Vec<usize> = streams.map(|stream| stream.header_span().start as usize).collect();
+    for at in sampled(&types, if small { usize::MAX } else { SAMPLE / 10 }) {
+        for other in TYPES {
+            tile[at] = other;
+            let only = frames.iter().find(|frame| frame.contains(&(at as u64)));
+            bench.accepts(&tile, only).map_err(|e| said(&e, "stream of another type at", at))?;
+        }
+        tile[at] = sound[at];
+    }
     Ok(())
 }
+
+/// The types of streams of version 1.
+const TYPES: [u8; 19] =
+    [0x00, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x20, 0x21, 0x22, 0x23, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36];
 
 fn said(failed: &Failed, what: &str, at: usize) -> Failed {
     format!("{what} {at}: {}", failed.message().unwrap_or_default()).into()
