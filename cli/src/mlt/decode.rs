@@ -1,6 +1,7 @@
 //! The values of a map tile: as JSON, as GeoJSON, as an Arrow file of one layer, or as a summary.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -140,7 +141,10 @@ fn entries<'t>(tile: &'t Tile<'_>, request: &Request<'_>) -> Result<Vec<Entry<'t
         request.layers.iter().map(|word| layers(tile, word, path)).collect();
     let named: Vec<usize> = named?.into_iter().flatten().map(|layer| layer.number()).collect();
     let wanted = |layer: &Layer<'_>| request.layers.is_empty() || named.contains(&layer.number());
-    let mut found = vec![false; request.columns.len()];
+    // A word that is given twice is meant once.
+    let mut seen = HashSet::new();
+    let words: Vec<&str> = request.columns.iter().map(String::as_str).filter(|word| seen.insert(*word)).collect();
+    let mut found = vec![false; words.len()];
     let mut entries = Vec::new();
     for frame in tile.frames() {
         match frame.layer() {
@@ -150,13 +154,9 @@ fn entries<'t>(tile: &'t Tile<'_>, request: &Request<'_>) -> Result<Vec<Entry<'t
                     continue;
                 }
                 let mut some = Vec::new();
-                for (n, word) in request.columns.iter().enumerate() {
-                    let items = items(layer, word);
-                    found[n] |= !items.is_empty();
-                    // A word that is given twice is meant once.
-                    if !request.columns[..n].contains(word) {
-                        some.extend(items);
-                    }
+                for (items, found) in items(layer, &words).into_iter().zip(&mut found) {
+                    *found |= !items.is_empty();
+                    some.extend(items);
                 }
                 if some.is_empty() {
                     continue;
@@ -172,7 +172,7 @@ fn entries<'t>(tile: &'t Tile<'_>, request: &Request<'_>) -> Result<Vec<Entry<'t
             None => {}
         }
     }
-    if let Some((word, _)) = request.columns.iter().zip(found).find(|(_, found)| !found) {
+    if let Some((word, _)) = words.iter().zip(found).find(|(_, found)| !found) {
         let mut all: Vec<String> = tile.layers().filter(|layer| wanted(layer)).flat_map(names).collect();
         all.sort();
         all.dedup();

@@ -8,6 +8,7 @@ pub mod json;
 pub mod trace;
 pub mod verify;
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use tilekern::Error;
@@ -86,16 +87,24 @@ pub enum Item<'t> {
     Column(Column<'t>),
 }
 
-/// The columns of a layer that have a name; else its ids or geometry, if it is theirs.
-pub fn items<'t>(layer: Layer<'t>, word: &str) -> Vec<Item<'t>> {
-    let columns = layer.columns().filter(|column| !matches!(column.kind(), Kind::Id | Kind::Geometry));
-    let named: Vec<Item<'t>> = columns.filter(|column| column.name() == word).map(Item::Column).collect();
-    match word {
-        _ if !named.is_empty() => named,
-        IDS if layer.ids().is_some() => vec![Item::Ids],
-        GEOMETRY => vec![Item::Geometry],
-        _ => Vec::new(),
+/// For each word, of which none is given twice, the columns of a layer that have this name; else its ids or geometry, if
+/// it is theirs.
+pub fn items<'t>(layer: Layer<'t>, words: &[&str]) -> Vec<Vec<Item<'t>>> {
+    let places: HashMap<&str, usize> = words.iter().enumerate().map(|(at, word)| (*word, at)).collect();
+    let mut found = vec![Vec::new(); words.len()];
+    for column in layer.columns().filter(|column| !matches!(column.kind(), Kind::Id | Kind::Geometry)) {
+        if let Some(&at) = places.get(&*column.name()) {
+            found[at].push(Item::Column(column));
+        }
     }
+    for (items, word) in found.iter_mut().zip(words).filter(|(items, _)| items.is_empty()) {
+        match *word {
+            IDS if layer.ids().is_some() => items.push(Item::Ids),
+            GEOMETRY => items.push(Item::Geometry),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The names by which the columns of a layer are called.

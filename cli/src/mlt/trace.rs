@@ -124,7 +124,7 @@ fn parts<'t>(word: &str, layers: impl Fn(&str) -> Vec<Layer<'t>>) -> Vec<Traced>
     for (name, column) in splits(word) {
         for layer in layers(name) {
             let at = number(layer.number());
-            found.extend(items(layer, column).into_iter().filter_map(|item| match item {
+            found.extend(items(layer, &[column]).into_iter().flatten().filter_map(|item| match item {
                 Item::Geometry => Some(Traced::Geometry(at)),
                 Item::Ids => layer.ids().map(|column| Traced::Column(at, number(column.index()))),
                 Item::Column(column) => Some(Traced::Column(at, number(column.index()))),

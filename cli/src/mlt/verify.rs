@@ -1,5 +1,6 @@
 //! Every fault of a map tile, or of all tiles of an archive.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -53,12 +54,12 @@ pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
         let items = [Item::Ids, Item::Geometry].into_iter().chain(columns.map(Item::Column));
         // Most are sound, and take one look.
         let Err(whole) = reader.layer(layer).map(drop) else { continue };
-        let before = faults.len();
+        let (before, mut seen) = (faults.len(), HashSet::new());
         for item in items {
             if let Err(error) = reader.some(layer, &[item]) {
                 // The children of a shared dictionary, and what shares a presence field, have their faults in common.
                 let fault = told(error, &tile, options, path);
-                if !faults[before..].iter().any(|told| told.kind == fault.kind && told.offset == fault.offset) {
+                if seen.insert((fault.kind, fault.offset)) {
                     faults.push(fault);
                 }
             }
