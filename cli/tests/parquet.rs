@@ -559,7 +559,8 @@ fn memory_is_bounded() {
             });
             support::peak(support::command().args(words)).expect("it reads a sound file")
         };
-        let [least, most] = [peak(&small), peak(&large)];
+        // What ends soon is looked at too early now and then.
+        let (least, most) = ((0..3).map(|_| peak(&small)).max().unwrap(), peak(&large));
         let more = if options.contains("--html") { OF_HTML } else { MORE };
         assert!(most <= least + more, "{options}: {} MiB, of a small file {} MiB", most >> 20, least >> 20);
     }

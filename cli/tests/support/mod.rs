@@ -58,8 +58,9 @@ pub fn tilekern_with<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>, st
 /// it fails.
 #[cfg(target_os = "linux")]
 pub fn peak(command: &mut Command) -> Result<u64, String> {
-    let mut child = command.stdout(Stdio::null()).spawn().expect("it starts");
-    let status = format!("/proc/{}/status", child.id());
+    let command = command.stdout(Stdio::null());
+    let mut child = command.spawn().expect("it starts");
+    let mut status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     loop {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
@@ -69,7 +70,14 @@ pub fn peak(command: &mut Command) -> Result<u64, String> {
         if child.try_wait().expect("a child").is_some() {
             let output = child.wait_with_output().expect("it has ended");
             let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            return if output.status.success() { Ok(peak) } else { Err(told) };
+            match (output.status.success(), peak) {
+                (false, _) => return Err(told),
+                // It ended before it was looked at, which says nothing.
+                (true, 0) => child = command.spawn().expect("it starts"),
+                (true, peak) => return Ok(peak),
+            }
+            status = format!("/proc/{}/status", child.id());
+            continue;
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
