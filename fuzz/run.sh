@@ -23,9 +23,11 @@ binaries=target/$(rustc -vV | sed -n 's/^host: //p')/release
 export ASAN_OPTIONS=quarantine_size_mb=16:${ASAN_OPTIONS:-}
 [ $# -gt 0 ] || set -- fuzz_targets/*.rs
 
+limits=(-timeout=20 -rss_limit_mb=512 -malloc_limit_mb=64)
+
 # A hang is told by the clock, which a machine that was paused falsifies: such an input runs once more by itself.
 hangs() { # TARGET INPUT
-    ! "$binaries/$1" -timeout=20 -rss_limit_mb=512 -malloc_limit_mb=64 "$2" >/dev/null 2>&1
+    ! "$binaries/$1" "${limits[@]}" "$2" >/dev/null 2>&1
 }
 
 # What libFuzzer says while it runs fills megabytes: it goes to a file. A run is told in a line, a failure with its input.
@@ -36,7 +38,7 @@ for target in "$@"; do
     log=$artifacts/log
     mkdir -p "$artifacts"
     if "$binaries/$target" "corpus/$target" -artifact_prefix="$artifacts/" -max_total_time="$seconds" \
-        -max_len=65536 -timeout=20 -rss_limit_mb=512 -malloc_limit_mb=64 -print_final_stats=1 >"$log" 2>&1; then
+        -max_len=65536 "${limits[@]}" -print_final_stats=1 >"$log" 2>&1; then
         echo "$target: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") runs in $seconds s, $(sed -n 's/.*\(cov: [0-9]*\).*/\1/p' "$log" | tail -n 1)"
     else
         input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -n 1)
