@@ -19,6 +19,8 @@ fn spread<T: Copy + Default>(values: &[T], present: &[u8], out: &mut [T]) -> usi
     let mut taken = 0;
     for (out, &bits) in out.chunks_mut(8).zip(present) {
         match (out.first_chunk_mut::<8>(), values.get(taken..).and_then(<[T]>::first_chunk::<8>)) {
+            // Absent values come in runs: a branch that is mostly foreseen.
+            (Some(out), _) if bits == 0 => *out = [T::default(); 8],
             // Values are there for all eight: no branch that depends on a bit.
             (Some(out), Some(values)) => {
                 let mut next = 0;

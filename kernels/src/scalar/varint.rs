@@ -43,7 +43,8 @@ pub(crate) fn all(value: u64) -> u64 {
     value
 }
 
-/// Most values are of few bytes: eight of one byte at once, others out of a word each.
+/// Most values are of few bytes: eight of one byte at once, others by fours and pairs out of a word, so that the place of the
+/// next word does not wait for each length.
 #[inline(always)]
 pub(crate) fn values<const FLIP: u8, const BITS: u32, T>(
     src: &[u8],
@@ -51,19 +52,43 @@ pub(crate) fn values<const FLIP: u8, const BITS: u32, T>(
     cut: impl Fn(u64) -> T,
 ) -> VarintsSeen {
     let mut seen = VarintsSeen::default();
+    // Of 32 bits; five bytes hold 35.
+    let fits = |value: u64| BITS == 64 || value >> 32 == 0;
+    let longest = if BITS == 32 { 5 } else { 8 };
     while seen.values < out.len() {
-        while let (Some(bytes), Some(room)) = (first(&src[seen.bytes..]), out.get_mut(seen.values..)) {
+        while let (Some(bytes), true) = (first(&src[seen.bytes..]), seen.values < out.len()) {
             let word = u64::from_le_bytes(bytes) ^ u64::from_le_bytes([FLIP; 8]);
-            let ends = !word & TOPS;
-            if let (TOPS, Some(room)) = (ends, room.first_chunk_mut::<8>()) {
+            let room = &mut out[seen.values..];
+            let end = !word & TOPS;
+            if let (TOPS, Some(room)) = (end, room.first_chunk_mut::<8>()) {
                 *room = word.to_le_bytes().map(|byte| cut(byte.into()));
                 (seen.values, seen.bytes) = (seen.values + 8, seen.bytes + 8);
                 continue;
             }
-            let value = compact(word & (ends ^ ends.wrapping_sub(1)) & !TOPS);
-            let longest = if BITS == 32 { 5 } else { 8 };
-            let length = ends.trailing_zeros() as usize / 8 + 1;
-            let (Some(room), true) = (room.first_mut(), length <= longest && (BITS == 64 || value >> 32 == 0)) else {
+            let second = without_lowest(end);
+            let third = without_lowest(second);
+            let fourth = without_lowest(third);
+            let value = compact(word & up_to(end) & !TOPS);
+            let behind = |last: u64, end| compact((word & up_to(end) & !up_to(last) & !TOPS) >> (bytes_to(last) * 8));
+            if let (true, Some(room)) = (fourth != 0, room.first_chunk_mut::<4>()) {
+                // At most five bytes each.
+                let values = [value, behind(end, second), behind(second, third), behind(third, fourth)];
+                if fits(values[0] | values[1] | values[2] | values[3]) {
+                    *room = values.map(&cut);
+                    (seen.values, seen.bytes) = (seen.values + 4, seen.bytes + bytes_to(fourth));
+                    continue;
+                }
+            }
+            let length = bytes_to(end);
+            if let (true, Some(room)) = (second != 0, room.first_chunk_mut::<2>()) {
+                let (values, both) = ([value, behind(end, second)], bytes_to(second));
+                if length <= longest && both - length <= longest && fits(values[0] | values[1]) {
+                    *room = values.map(&cut);
+                    (seen.values, seen.bytes) = (seen.values + 2, seen.bytes + both);
+                    continue;
+                }
+            }
+            let (Some(room), true) = (room.first_mut(), length <= longest && fits(value)) else {
                 break;
             };
             *room = cut(value);
@@ -78,6 +103,23 @@ pub(crate) fn values<const FLIP: u8, const BITS: u32, T>(
         (seen.values, seen.bytes) = (seen.values + 1, seen.bytes + length);
     }
     seen
+}
+
+#[inline(always)]
+fn without_lowest(bits: u64) -> u64 {
+    bits & bits.wrapping_sub(1)
+}
+
+/// The bits up to the lowest one that is set, with it.
+#[inline(always)]
+fn up_to(bits: u64) -> u64 {
+    bits ^ bits.wrapping_sub(1)
+}
+
+/// The bytes up to the one with the lowest bit that is set, with it.
+#[inline(always)]
+fn bytes_to(bits: u64) -> usize {
+    bits.trailing_zeros() as usize / 8 + 1
 }
 
 #[inline(always)]
