@@ -14,7 +14,9 @@ use std::path::Path;
 
 use counting::counted;
 use libtest_mimic::{Failed, Trial};
-use tilekern::mlt::{Decoder, LayerData, Options, Tile, TileData};
+use tilekern::mlt::{
+    Decoder, Geometry, Kind, Layer, LayerData, MValueData, NestedData, Options, PropertyData, Tile, TileData,
+};
 use tilekern::{Error, Limits};
 
 /// Folders of the corpus. What is invalid already is damaged further, too.
@@ -68,6 +70,10 @@ struct Bench {
     decoder: Decoder,
     data: TileData,
     layer: LayerData,
+    property: PropertyData,
+    m_value: MValueData,
+    nested: NestedData,
+    geometry: Geometry,
 }
 
 impl Bench {
@@ -76,7 +82,9 @@ impl Bench {
         (limits.max_values, limits.max_scratch_bytes) = (OUTPUT, OUTPUT);
         let options = Options::new()?.limits(limits);
         let (data, layer) = (TileData::new(), LayerData::new());
-        Ok(Bench { options, decoder: Decoder::with_options(options), data, layer })
+        let (property, m_value, nested) = (PropertyData::new(), MValueData::new(), NestedData::new());
+        let geometry = Geometry::new();
+        Ok(Bench { options, decoder: Decoder::with_options(options), data, layer, property, m_value, nested, geometry })
     }
 
     /// Opens and decodes a tile, of the layers those that `only` names. Returns the frames of one that is accepted.
@@ -110,6 +118,9 @@ impl Bench {
         match only {
             None => {
                 if let Err(error) = self.decoder.tile(&opened, &mut self.data) {
+                    self.data.layers().iter().try_for_each(fits)?;
+                    let faulty = opened.layer(self.data.layers().len());
+                    self.failed(faulty.ok_or("no layer is at fault")?)?;
                     return placed(&error, tile).map(|()| None);
                 }
                 self.data.layers().iter().try_for_each(fits)?;
@@ -119,6 +130,11 @@ impl Bench {
                     opened.layers().filter(|layer| layer.span().start <= only.start && only.start < layer.span().end)
                 {
                     if let Err(error) = self.decoder.layer(layer, &mut self.layer) {
+                        let left = &self.layer;
+                        if left.features() > 0 || left.properties().len() + left.geometry().shapes().len() > 0 {
+                            return Err("something is left of a layer at fault".into());
+                        }
+                        self.failed(layer)?;
                         return placed(&error, tile).map(|()| None);
                     }
                     fits(&self.layer)?;
@@ -126,6 +142,33 @@ impl Bench {
             }
         }
         Ok(Some(frames))
+    }
+
+    /// Decodes the parts of a layer at fault one by one: what fails leaves nothing to be read, not even of the part before.
+    fn failed(&mut self, layer: Layer<'_>) -> Result<(), Failed> {
+        let Bench { decoder, property, m_value, nested, geometry, .. } = self;
+        let mut left = Vec::new();
+        if decoder.ids(layer, property).is_err() {
+            left.push(property.get().iter().len() + property.get().name.len());
+        }
+        if decoder.geometry(layer, geometry).is_err() {
+            left.push(geometry.shapes().len() + geometry.vertices().len() + geometry.types().len());
+        }
+        for column in layer.columns() {
+            match column.kind() {
+                Kind::Property | Kind::Child if decoder.property(column, property).is_err() => {
+                    left.push(property.get().iter().len() + property.get().name.len() + property.get().nulls);
+                }
+                Kind::MValue if decoder.m_value(column, m_value).is_err() => {
+                    left.push(m_value.get().len + m_value.get().name.len() + m_value.get().offsets.len() - 1);
+                }
+                Kind::Nested if decoder.nested(column, nested).is_err() => {
+                    left.push(nested.get().root.len() + nested.get().name.len() + nested.get().root.nulls());
+                }
+                _ => {}
+            }
+        }
+        if left.iter().sum::<usize>() == 0 { Ok(()) } else { Err(format!("left of parts at fault: {left:?}").into()) }
     }
 }
 

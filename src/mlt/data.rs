@@ -362,7 +362,7 @@ impl PropertyData {
         PropertyData::default()
     }
 
-    /// What was decoded last.
+    /// What was decoded last; nothing after an error.
     pub fn get(&self) -> Property<'_> {
         self.of(&[])
     }
@@ -428,7 +428,7 @@ impl MValueData {
         MValueData::default()
     }
 
-    /// What was decoded last.
+    /// What was decoded last; nothing after an error.
     pub fn get(&self) -> MValues<'_> {
         MValues {
             name: &self.name,
@@ -436,7 +436,8 @@ impl MValueData {
             len: self.len,
             validity: self.validity.get(),
             nulls: self.validity.nulls,
-            offsets: self.offsets.get(),
+            // Of no column, too, there is an end.
+            offsets: if self.len == 0 { &[0] } else { self.offsets.get() },
             values: self.store.values(&[]),
         }
     }
@@ -461,6 +462,10 @@ impl<T: Default> Pool<T> {
         }
         self.len += 1;
         &mut self.all[self.len - 1]
+    }
+
+    pub(crate) fn drop_last(&mut self) {
+        self.len = self.len.saturating_sub(1);
     }
 
     pub(crate) fn get(&self) -> &[T] {

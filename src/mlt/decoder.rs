@@ -17,7 +17,8 @@ use crate::kernels::Kernels;
 const VALUES: Part = Part::Values("", "values");
 
 /// Decodes columns, layers and tiles. Keep it, one on each thread, and the outputs with it: they grow once, and then
-/// nothing is allocated any more.
+/// nothing is allocated any more. An output whose decode failed is empty and without memory, so that nothing half-decoded
+/// is taken for values; of a tile the layers in front of the one at fault are there.
 ///
 /// What one call gives is bounded by the limits of its options, whatever the tile claims.
 #[derive(Clone, Debug)]
@@ -74,7 +75,7 @@ impl Decoder {
     /// What is wrong with the column, its layer and offset; or more than the limits allow.
     pub fn ids(&mut self, layer: Layer<'_>, out: &mut PropertyData) -> Result<bool, Error> {
         self.start();
-        self.core.ids(layer, out)
+        or_empty(out, |out| self.core.ids(layer, out))
     }
 
     /// Geometries.
@@ -83,7 +84,7 @@ impl Decoder {
     /// As [`Decoder::ids`].
     pub fn geometry(&mut self, layer: Layer<'_>, out: &mut Geometry) -> Result<(), Error> {
         self.start();
-        self.core.geometry(layer, false, out)
+        or_empty(out, |out| self.core.geometry(layer, false, out))
     }
 
     /// A column of [`Layer::properties`]: nothing else of the layer is decoded, but for the dictionary that it shares.
@@ -92,8 +93,10 @@ impl Decoder {
     /// As [`Decoder::ids`]; [`ErrorKind::Unsupported`] for a column of another kind.
     pub fn property(&mut self, column: Column<'_>, out: &mut PropertyData) -> Result<(), Error> {
         self.start();
-        expect(column, &[Kind::Property, Kind::Child])?;
-        self.core.property(column, None, out)
+        or_empty(out, |out| {
+            expect(column, &[Kind::Property, Kind::Child])?;
+            self.core.property(column, None, out)
+        })
     }
 
     /// A column of [`Layer::m_values`]. How many values features have is told by the topology, which is decoded, too.
@@ -102,9 +105,11 @@ impl Decoder {
     /// As [`Decoder::property`].
     pub fn m_value(&mut self, column: Column<'_>, out: &mut MValueData) -> Result<(), Error> {
         self.start();
-        expect(column, &[Kind::MValue])?;
-        self.core.geometry(column.layer(), true, &mut self.geometry)?;
-        self.core.m_value(column, &self.geometry, out)
+        or_empty(out, |out| {
+            expect(column, &[Kind::MValue])?;
+            self.core.geometry(column.layer(), true, &mut self.geometry)?;
+            self.core.m_value(column, &self.geometry, out)
+        })
     }
 
     /// A column of [`Layer::nested`].
@@ -113,8 +118,10 @@ impl Decoder {
     /// As [`Decoder::property`].
     pub fn nested(&mut self, column: Column<'_>, out: &mut NestedData) -> Result<(), Error> {
         self.start();
-        expect(column, &[Kind::Nested])?;
-        self.core.nested(column, out)
+        or_empty(out, |out| {
+            expect(column, &[Kind::Nested])?;
+            self.core.nested(column, out)
+        })
     }
 
     /// A whole layer.
@@ -123,7 +130,7 @@ impl Decoder {
     /// As [`Decoder::ids`].
     pub fn layer(&mut self, layer: Layer<'_>, out: &mut LayerData) -> Result<(), Error> {
         self.start();
-        self.core.layer(layer, out)
+        or_empty(out, |out| self.core.layer(layer, out))
     }
 
     /// A whole tile.
@@ -133,12 +140,24 @@ impl Decoder {
     pub fn tile(&mut self, tile: &Tile<'_>, out: &mut TileData) -> Result<(), Error> {
         self.start();
         out.layers.clear();
-        tile.layers().try_for_each(|layer| self.core.layer(layer, out.layers.next()))
+        tile.layers().try_for_each(|layer| {
+            let decoded = self.core.layer(layer, out.layers.next());
+            decoded.inspect_err(|_| out.layers.drop_last())
+        })
     }
 
     fn start(&mut self) {
         self.core.budget = Budget::new(self.core.options.limits);
     }
+}
+
+/// What `decode` fills; nothing at all if that fails.
+fn or_empty<T: Default, R>(out: &mut T, decode: impl FnOnce(&mut T) -> Result<R, Error>) -> Result<R, Error> {
+    let decoded = decode(out);
+    if decoded.is_err() {
+        *out = T::default();
+    }
+    decoded
 }
 
 /// That a column is of a kind that the call is for.

@@ -15,11 +15,20 @@ use super::tile::{Column, Layer};
 use crate::error::{Error, Part};
 
 /// A decoded nested column. Keeps its memory; hand it to every decode.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct NestedData {
     pub(crate) name: String,
-    /// In preorder.
+    /// In preorder, at least one.
     pub(crate) nodes: Pool<NodeData>,
+}
+
+impl Default for NestedData {
+    /// Values without a slot.
+    fn default() -> NestedData {
+        let mut nodes = Pool::default();
+        nodes.next();
+        NestedData { name: String::new(), nodes }
+    }
 }
 
 /// What a node is.
@@ -54,7 +63,7 @@ impl NestedData {
         NestedData::default()
     }
 
-    /// What was decoded last.
+    /// What was decoded last; nothing after an error.
     pub fn get(&self) -> Nested<'_> {
         Nested { name: &self.name, root: NestedNode { nodes: self.nodes.get(), at: 0 } }
     }
