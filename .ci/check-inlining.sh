@@ -22,7 +22,7 @@ fi
 listing=$("${OBJDUMP:-objdump}" -dr --no-show-raw-insn --demangle=rust "$object")
 planes="planes::words planes::counts_i32 planes::counts_f32 planes::counts_u16"
 packed="bits::unpack_u8 bits::unpack_u16 bits::unpack_u32 bits::unpack_u64 bits::unpack_lanes_u64 delta::deltas_u32 delta::deltas_u64"
-values="gather::gather_u32 gather::gather_u64 strings::offsets_u32 strings::offsets_u64"
+values="gather::gather_u32 gather::gather_u64 strings::offsets_u32"
 tiles="varint::varints_u32 varint::varints_u64 varint::vbytes_u32 varint::vbytes_u64 zigzag::zigzag_u32 zigzag::zigzag_u64 zigzag::zigzag_deltas_u32 zigzag::zigzag_deltas_u64 zigzag::zigzag_deltas2_u32 morton::morton alp::alp_f64 alp::alp_f32 swap::swap_words"
 # Level, its registers, its functions.
 case $listing in

@@ -32,14 +32,14 @@
 //!
 //! | feature | default | brings |
 //! |---|---|---|
-//! | `parallel` | yes | threads over the chunks of a tile |
+//! | `parallel` | yes | threads over the chunks of a DELTACEL tile |
 //! | `encode` | yes | the writer of tiles |
 //! | `dataset` | yes | directories of tiles: rows, some genes, several as one, shuffled mini-batches |
 //! | `simulate` | no | realistic counts from a seed |
-//! | `arrow` | no | results as Arrow arrays: tiles, with columns of the table of cells; row groups of Parquet files |
+//! | `arrow` | no | results as Arrow arrays: DELTACEL tiles, with columns of the table of cells; row groups of Parquet files; layers of map tiles |
 //! | `parquet` | no | the value encodings of Parquet |
 //! | `parquet-files` | no | Parquet files: footers, pages, column chunks |
-//! | `mlt` | no | MapLibre Tiles, versions 1 and 2 |
+//! | `mlt` | no | MapLibre Tiles, versions 1 and 2; with `encode`, a writer of them |
 //! | `obs` | no | the tables of cells and genes of datasets |
 
 // Numbers from outside are converted with a check, never cut.

@@ -71,7 +71,7 @@ struct Cli {
 const AFTER_HELP: &str = "\
 Exit code:
   0    sound, done
-  1    unsound, or failed: unreadable, empty and unknown content, a full disk
+  1    unsound, or failed: unreadable and unknown content, a full disk
   2    wrong usage
   130  interrupted (Ctrl-C, SIGTERM, SIGHUP); nothing is left half-written
 

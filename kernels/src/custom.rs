@@ -108,7 +108,6 @@ setters! {
     repeat_u32: (&[u32], &[u32], &mut [u32]) -> u64;
     repeat_u64: (&[u64], &[u32], &mut [u64]) -> u64;
     offsets_u32: (&[u32], u32, &mut [u32]) -> LengthsSeen;
-    offsets_u64: (&[u32], u64, &mut [u64]) -> LengthsSeen;
     entries: (&[u8], &[u32], &[u32], u32, &mut [u32], &mut [u8]) -> EntriesSeen;
     spans: (&[u8], &[u32], &[u32], &mut [u8]) -> usize;
     prefixed: (&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;

@@ -40,7 +40,7 @@ impl GapsSeen {
     }
 }
 
-/// What [`Kernels::offsets_u32`] and [`Kernels::offsets_u64`] saw.
+/// What [`Kernels::offsets_u32`] saw.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LengthsSeen {
     /// The largest length; one of 2^31 or more was negative, if lengths are signed.
@@ -137,7 +137,7 @@ pub(crate) type Deltas<T> = unsafe fn(&[u8], &[u8], usize, T, T, &mut [T]) -> T;
 pub(crate) type Gather<T> = unsafe fn(&[T], &[u32], &mut [T]) -> Option<usize>;
 pub(crate) type GatherBytes = unsafe fn(&[u8], usize, &[u32], &mut [u8]) -> Option<usize>;
 pub(crate) type Repeat<T> = unsafe fn(&[T], &[u32], &mut [T]) -> u64;
-pub(crate) type Offsets<T> = unsafe fn(&[u32], T, &mut [T]) -> LengthsSeen;
+pub(crate) type Offsets = unsafe fn(&[u32], u32, &mut [u32]) -> LengthsSeen;
 pub(crate) type Entries = unsafe fn(&[u8], &[u32], &[u32], u32, &mut [u32], &mut [u8]) -> EntriesSeen;
 pub(crate) type Spans = unsafe fn(&[u8], &[u32], &[u32], &mut [u8]) -> usize;
 pub(crate) type Prefixed = unsafe fn(&[u8], &[u32], &[u32], &[u8], &mut [u8]) -> usize;
@@ -174,8 +174,7 @@ pub(crate) struct Ops {
     pub(crate) gather_bytes: GatherBytes,
     pub(crate) repeat_u32: Repeat<u32>,
     pub(crate) repeat_u64: Repeat<u64>,
-    pub(crate) offsets_u32: Offsets<u32>,
-    pub(crate) offsets_u64: Offsets<u64>,
+    pub(crate) offsets_u32: Offsets,
     pub(crate) entries: Entries,
     pub(crate) spans: Spans,
     pub(crate) prefixed: Prefixed,
@@ -226,7 +225,6 @@ const SCALAR: Ops = Ops {
     repeat_u32: scalar::runs::repeat_u32,
     repeat_u64: scalar::runs::repeat_u64,
     offsets_u32: scalar::strings::offsets_u32,
-    offsets_u64: scalar::strings::offsets_u64,
     entries: scalar::strings::entries,
     spans: scalar::strings::spans,
     prefixed: scalar::strings::prefixed,
@@ -334,7 +332,6 @@ fn avx2(_: level::x86::Avx2) -> &'static Ops {
         repeat_u64: x86::avx2::runs::repeat_u64,
         // 0.15 and 0.20, plain 0.27.
         offsets_u32: x86::avx2::strings::offsets_u32,
-        offsets_u64: x86::avx2::strings::offsets_u64,
         // The plain loop: 0.89 an entry of up to 29 bytes; the scalar row's 0.93. Two gathers, `offsets_u32` and `spans`
         // took 1.1.
         entries: x86::avx2::strings::entries,
@@ -415,7 +412,6 @@ fn avx512(_: level::x86::Avx512) -> &'static Ops {
         repeat_u64: x86::avx2::runs::repeat_u64,
         // 0.092 and 0.14, plain 0.26.
         offsets_u32: x86::avx512::strings::offsets_u32,
-        offsets_u64: x86::avx512::strings::offsets_u64,
         entries: x86::avx2::strings::entries,
         spans: x86::avx2::strings::spans,
         prefixed: x86::avx2::strings::prefixed,
@@ -812,16 +808,6 @@ impl Kernels {
         assert!(lengths.len() == out.len(), "offsets_u32: lengths");
         // SAFETY: as in `words`.
         unsafe { (self.ops.offsets_u32)(lengths, start, out) }
-    }
-
-    /// Lengths to 64-bit offsets, as [`Kernels::offsets_u32`].
-    ///
-    /// # Panics
-    /// If the lengths differ.
-    pub fn offsets_u64(self, lengths: &[u32], start: u64, out: &mut [u64]) -> LengthsSeen {
-        assert!(lengths.len() == out.len(), "offsets_u64: lengths");
-        // SAFETY: as in `words`.
-        unsafe { (self.ops.offsets_u64)(lengths, start, out) }
     }
 
     /// Entries of any length by their indices, copied behind each other: entry `i` is the bytes of `data` from

@@ -5,25 +5,14 @@ use crate::{EntriesSeen, LengthsSeen};
 /// Bytes that are copied at once. More than a value has are copied where there is room: the next value writes over them.
 const BLOCK: usize = 32;
 
-/// Ends of values, 32 bits.
+/// Ends of values.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "offsets wrap")]
 pub fn offsets_u32(lengths: &[u32], start: u32, out: &mut [u32]) -> LengthsSeen {
-    offsets(lengths, out, |total| start.wrapping_add(total as u32))
-}
-
-/// Ends of values, 64 bits.
-#[inline(always)]
-pub fn offsets_u64(lengths: &[u32], start: u64, out: &mut [u64]) -> LengthsSeen {
-    offsets(lengths, out, |total| start.wrapping_add(total))
-}
-
-#[inline(always)]
-fn offsets<T>(lengths: &[u32], out: &mut [T], end: impl Fn(u64) -> T) -> LengthsSeen {
     let mut total = 0;
     for (out, &length) in out.iter_mut().zip(lengths) {
         total += u64::from(length);
-        *out = end(total);
+        *out = start.wrapping_add(total as u32);
     }
     // A loop of its own, which compilers make wide.
     LengthsSeen { largest: longest(lengths), total }

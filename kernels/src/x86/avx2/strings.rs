@@ -6,7 +6,7 @@ use core::arch::x86_64::*;
 
 use bytemuck::must_cast;
 
-use super::delta::{scan32, scan64};
+use super::delta::scan32;
 use crate::blocks::{by_heads, few_above_64};
 use crate::{EntriesSeen, LengthsSeen, scalar};
 
@@ -27,25 +27,6 @@ pub(crate) fn offsets_u32(lengths: &[u32], start: u32, out: &mut [u32]) -> Lengt
     }
     let seen = scalar::strings::offsets_u32(rest, _mm256_cvtsi256_si32(sum).cast_unsigned(), out_rest);
     seen.and(seen_by(largest, total))
-}
-
-#[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]
-pub(crate) fn offsets_u64(lengths: &[u32], start: u64, out: &mut [u64]) -> LengthsSeen {
-    let mut sum = _mm256_set1_epi64x(start.cast_signed());
-    let mut largest = _mm256_setzero_si256();
-    let ((blocks, rest), (out_blocks, out_rest)) = (lengths.as_chunks::<4>(), out.as_chunks_mut::<4>());
-    for (out, lengths) in out_blocks.iter_mut().zip(blocks) {
-        let lengths = _mm256_cvtepu32_epi64(must_cast(*lengths));
-        largest = _mm256_max_epu32(largest, lengths);
-        let sums = scan64(lengths);
-        *out = must_cast(_mm256_add_epi64(sums, sum));
-        sum = _mm256_add_epi64(sum, _mm256_permute4x64_epi64::<0xff>(sums));
-    }
-    let [end, ..]: [u64; 4] = must_cast(sum);
-    let mut seen = scalar::strings::offsets_u64(rest, end, out_rest).and(seen_by(largest, _mm256_setzero_si256()));
-    // No sum of lengths that fit memory wraps.
-    seen.total += end.wrapping_sub(start);
-    seen
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt")]

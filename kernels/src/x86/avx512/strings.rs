@@ -2,10 +2,8 @@
 
 use core::arch::x86_64::*;
 
-use bytemuck::must_cast;
-
 use super::bits::{load, store};
-use super::delta::{scan32, scan64};
+use super::delta::scan32;
 use crate::LengthsSeen;
 
 #[target_feature(
@@ -30,27 +28,4 @@ pub(crate) fn offsets_u32(lengths: &[u32], start: u32, out: &mut [u32]) -> Lengt
     block(out_rest, rest);
     let total = _mm512_reduce_add_epi64(total).cast_unsigned();
     LengthsSeen { largest: _mm512_reduce_max_epu32(largest), total }
-}
-
-#[target_feature(
-    enable = "avx2,bmi1,bmi2,fma,lzcnt,popcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vbmi,avx512vbmi2"
-)]
-pub(crate) fn offsets_u64(lengths: &[u32], start: u64, out: &mut [u64]) -> LengthsSeen {
-    let mut sum = _mm512_set1_epi64(start.cast_signed());
-    let mut largest = _mm512_setzero_si512();
-    let mut block = |out: &mut [u64], lengths: &[u32]| {
-        let lengths = _mm512_cvtepu32_epi64(_mm512_castsi512_si256(load(lengths)));
-        largest = _mm512_max_epu32(largest, lengths);
-        let sums = scan64(lengths);
-        store(out, _mm512_add_epi64(sums, sum));
-        sum = _mm512_add_epi64(sum, _mm512_permutexvar_epi64(_mm512_set1_epi64(7), sums));
-    };
-    let ((blocks, rest), (out_blocks, out_rest)) = (lengths.as_chunks::<8>(), out.as_chunks_mut::<8>());
-    for (out, lengths) in out_blocks.iter_mut().zip(blocks) {
-        block(out, lengths);
-    }
-    block(out_rest, rest);
-    let [end, ..]: [u64; 8] = must_cast(sum);
-    // No sum of lengths that fit memory wraps.
-    LengthsSeen { largest: _mm512_reduce_max_epu32(largest), total: end.wrapping_sub(start) }
 }
