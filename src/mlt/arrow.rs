@@ -27,7 +27,7 @@ impl LayerData {
     ///
     /// Columns are the ids, if there are any (`id`), the geometry (`geometry`), properties, nested ones, and values of
     /// vertices as lists. Where a property has one of these two names, they get underscores in front. Strings in
-    /// dictionaries stay so. The schema's metadata has the layer's `name` and `extent`.
+    /// dictionaries stay so, and columns that share a dictionary share its array. The schema's metadata has the layer's `name` and `extent`.
     ///
     /// # Errors
     /// [`ErrorKind::LimitExceeded`] for 2^31 bytes of text, coordinates or elements, which the offsets of Arrow do not
@@ -39,7 +39,7 @@ impl LayerData {
             arrays.push(array);
         };
         if let Some(ids) = self.ids() {
-            let array = property(&ids)?;
+            let array = property(&ids, &mut None)?;
             add(Field::new(self.free("id"), array.data_type().clone(), ids.nulls > 0), array);
         }
         let (extension, array) = geometry(self.geometry())?;
@@ -47,8 +47,9 @@ impl LayerData {
         let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
         let field = Field::new(self.free("geometry"), array.data_type().clone(), false);
         add(field.with_metadata(HashMap::from(metadata)), array);
+        let mut shared = None;
         for column in self.properties() {
-            let array = property(&column)?;
+            let array = property(&column, &mut shared)?;
             add(Field::new(column.name, array.data_type().clone(), column.nulls > 0), array);
         }
         for column in self.nested() {
@@ -103,8 +104,16 @@ fn nulls(validity: Option<&[u8]>, len: usize) -> Option<NullBuffer> {
     validity.map(|bits| NullBuffer::new(BooleanBuffer::new(Buffer::from_slice_ref(bits), 0, len)))
 }
 
-fn property(column: &Property<'_>) -> Result<ArrayRef, Error> {
-    values(&column.values, column.len, nulls(column.validity, column.len))
+/// The entries of the last dictionary, by where their offsets lie: columns that share one come one behind the other, and it
+/// is copied once for all of them.
+type Shared = Option<(*const u32, Arc<StringArray>)>;
+
+fn property(column: &Property<'_>, shared: &mut Shared) -> Result<ArrayRef, Error> {
+    let nulls = nulls(column.validity, column.len);
+    match &column.values {
+        Values::Strings(strings) => text(strings, nulls, shared),
+        of => values(of, column.len, nulls),
+    }
 }
 
 fn values(values: &Values<'_>, len: usize, nulls: Option<NullBuffer>) -> Result<ArrayRef, Error> {
@@ -123,11 +132,11 @@ fn values(values: &Values<'_>, len: usize, nulls: Option<NullBuffer>) -> Result<
         Values::UInt64(values) => numbers::<UInt64Type>(values, nulls),
         Values::Float(values) => numbers::<Float32Type>(values, nulls),
         Values::Double(values) => numbers::<Float64Type>(values, nulls),
-        Values::Strings(strings) => return text(&strings, nulls),
+        Values::Strings(strings) => return text(&strings, nulls, &mut None),
     })
 }
 
-fn text(strings: &Strings<'_>, nulls: Option<NullBuffer>) -> Result<ArrayRef, Error> {
+fn text(strings: &Strings<'_>, nulls: Option<NullBuffer>, shared: &mut Shared) -> Result<ArrayRef, Error> {
     let of = |nulls| -> Result<StringArray, Error> {
         let bytes = Buffer::from_slice_ref(strings.text.as_bytes());
         StringArray::try_new(offsets(strings.offsets)?, bytes, nulls).map_err(refused)
@@ -135,11 +144,15 @@ fn text(strings: &Strings<'_>, nulls: Option<NullBuffer>) -> Result<ArrayRef, Er
     let Some(codes) = strings.codes else {
         return Ok(Arc::new(of(nulls)?));
     };
-    let entries = of(None)?;
+    let entries = match shared {
+        Some((offsets, entries)) if *offsets == strings.offsets.as_ptr() => entries.clone(),
+        _ => Arc::new(of(None)?),
+    };
+    *shared = Some((strings.offsets.as_ptr(), entries.clone()));
     reaches(strings.offsets.len())?;
     let codes = codes.iter().map(|code| code.cast_signed()).collect();
     let keys = PrimitiveArray::<Int32Type>::new(codes, nulls);
-    Ok(Arc::new(DictionaryArray::try_new(keys, Arc::new(entries)).map_err(refused)?))
+    Ok(Arc::new(DictionaryArray::try_new(keys, entries).map_err(refused)?))
 }
 
 fn m_values(column: &MValues<'_>) -> Result<ArrayRef, Error> {
