@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
 use arrow_ipc::reader::FileReader;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Value, json};
@@ -204,6 +206,19 @@ fn arrow_files_hold_what_another_reader_gives() {
     let part = run("decode", &path, &format!("--column place.x -o {}", text(&out)));
     assert!(part.code == Some(2) && part.stderr.contains("--column place"), "{part:?}");
     assert_eq!(names(folder.path()), ["orders.parquet", "out.arrow"]);
+}
+
+/// Reading a column does not look at all the others again: that took minutes.
+#[test]
+fn many_columns_are_read_in_a_moment() {
+    let folder = tempdir().unwrap();
+    let (path, output) = (folder.path().join("wide.parquet"), folder.path().join("wide.arrow"));
+    support::parquet::wide(&path, 20_000);
+    let start = std::time::Instant::now();
+    sound("decode", &path, &format!("-o {}", text(&output)));
+    assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+    let batch = FileReader::try_new(fs::File::open(output).unwrap(), None).unwrap().next().unwrap().unwrap();
+    assert_eq!((batch.num_columns(), batch.column(19_999).as_primitive::<Int32Type>().value(0)), (20_000, 19_999));
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_ipc::writer::FileWriter;
 use indicatif::{HumanCount, ProgressBar};
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -352,10 +351,12 @@ fn rows(chosen: &Chosen<'_>, mut write: impl FnMut(JsonRow<'_>) -> Result<(), St
 fn arrow(chosen: &Chosen<'_>, out: impl Write, path: &Path) -> Result<u64, Stop> {
     let metadata = chosen.file.metadata();
     let (mut fields, mut left) = (Vec::new(), chosen.columns.len());
+    let mut wanted = vec![false; metadata.schema.columns.len()];
+    chosen.columns.iter().for_each(|&column| wanted[column] = true);
     // Those of the schema that hold columns are the library's fields.
     let all = metadata.schema.fields.iter().map(leaves).filter(|leaves| !leaves.is_empty());
     for (field, leaves) in all.enumerate() {
-        let n = leaves.clone().filter(|column| chosen.columns.contains(column)).count();
+        let n = leaves.clone().filter(|&column| wanted[column]).count();
         left -= n;
         match n {
             0 => {}
@@ -373,14 +374,9 @@ fn arrow(chosen: &Chosen<'_>, out: impl Write, path: &Path) -> Result<u64, Stop>
     let mut writer = FileWriter::try_new(out, &schema).map_err(|error| failed(error, path))?;
     let (mut buffers, mut all) = (Buffers::new(), 0);
     for group in chosen.groups.clone() {
-        let read = |&field: &usize| chosen.file.read_field(group, field, strings, &mut buffers);
-        let arrays: Result<Vec<_>, Error> = fields.iter().map(read).collect();
-        let arrays = arrays.map_err(|error| chosen.fault(error))?;
-        let rows = usize::try_from(metadata.row_groups[group].num_rows).ok();
-        let rows = arrays.first().map_or(rows, |array| Some(array.len())).unwrap_or(0);
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(schema.clone(), arrays, &options);
-        let batch = batch.map_err(|error| failed(error, path))?;
+        let batch = chosen.file.read_fields(group, &fields, strings, &mut buffers);
+        let batch = batch.map_err(|error| chosen.fault(error))?;
+        let rows = batch.num_rows();
         for start in (0..rows).step_by(BATCH) {
             let part = batch.slice(start, BATCH.min(rows - start));
             writer.write(&part).map_err(|error| failed(error, path))?;

@@ -148,3 +148,11 @@ pub fn version_2(path: &Path) {
     let version = parquet::file::properties::WriterVersion::PARQUET_2_0;
     write(path, &batch, WriterProperties::builder().set_writer_version(version));
 }
+
+/// One row of so many columns.
+pub fn wide(path: &Path, columns: usize) {
+    let fields: Vec<Field> = (0..columns).map(|i| Field::new(format!("c{i}"), DataType::Int32, false)).collect();
+    let arrays = (0..).take(columns).map(|i| -> ArrayRef { Arc::new(Int32Array::from(vec![i])) }).collect();
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).expect("columns");
+    write(path, &batch, WriterProperties::builder().set_dictionary_enabled(false));
+}

@@ -85,8 +85,29 @@ impl File<'_> {
         strings: Strings,
         buffers: &mut Buffers,
     ) -> Result<RecordBatch, Error> {
-        let trees = trees(self.metadata(), strings);
-        let part = Part::RowGroup(u32::try_from(row_group).unwrap_or(u32::MAX), 0);
+        self.read_trees(row_group, trees(self.metadata(), strings), buffers)
+    }
+
+    /// Some fields at the top of the schema in a row group, of those in [`File::arrow_schema`], in the order that they are
+    /// named in.
+    ///
+    /// # Errors
+    /// As [`File::read_row_group`]; [`ErrorKind::Missing`] for a field that there is not.
+    pub fn read_fields(
+        &self,
+        row_group: usize,
+        fields: &[usize],
+        strings: Strings,
+        buffers: &mut Buffers,
+    ) -> Result<RecordBatch, Error> {
+        let all = trees(self.metadata(), strings);
+        let chosen = fields.iter().map(|&field| all.get(field).cloned());
+        let chosen = chosen.collect::<Option<_>>().ok_or_else(|| Error::new(ErrorKind::Missing, part(row_group)))?;
+        self.read_trees(row_group, chosen, buffers)
+    }
+
+    fn read_trees(&self, row_group: usize, trees: Vec<Tree>, buffers: &mut Buffers) -> Result<RecordBatch, Error> {
+        let part = part(row_group);
         let group = self.metadata().row_groups.get(row_group).ok_or_else(|| Error::new(ErrorKind::Missing, part))?;
         let arrays = trees.iter().map(|tree| self.read_tree(row_group, tree, buffers));
         let arrays = arrays.collect::<Result<Vec<ArrayRef>, Error>>()?;
@@ -95,28 +116,15 @@ impl File<'_> {
         RecordBatch::try_new_with_options(Arc::new(schema), arrays, &rows).map_err(|error| refused(part, error))
     }
 
-    /// One field at the top of the schema in a row group, of those in [`File::arrow_schema`], as an Arrow array.
-    ///
-    /// # Errors
-    /// As [`File::read_row_group`].
-    pub fn read_field(
-        &self,
-        row_group: usize,
-        field: usize,
-        strings: Strings,
-        buffers: &mut Buffers,
-    ) -> Result<ArrayRef, Error> {
-        let missing =
-            || Error::new(ErrorKind::Missing, Part::RowGroup(u32::try_from(row_group).unwrap_or(u32::MAX), 0));
-        let tree = trees(self.metadata(), strings).into_iter().nth(field).ok_or_else(missing)?;
-        self.read_tree(row_group, &tree, buffers)
-    }
-
     fn read_tree(&self, row_group: usize, tree: &Tree, buffers: &mut Buffers) -> Result<ArrayRef, Error> {
         let mut build = Build { file: self, row_group, buffers, shapes: Vec::new() };
         build.read(tree)?;
         build.array(tree, Level { repetition: 0, definition: 0 })
     }
+}
+
+fn part(row_group: usize) -> Part {
+    Part::RowGroup(u32::try_from(row_group).unwrap_or(u32::MAX), 0)
 }
 
 /// The fields at the top. Groups without columns are left out.
