@@ -738,6 +738,14 @@ impl Error {
         self
     }
 
+    /// Adds an absolute byte offset in the object, unless there is one already.
+    #[cfg(feature = "mlt")]
+    #[must_use]
+    pub(crate) fn near(mut self, offset: u64) -> Error {
+        self.0.offset = self.0.offset.or(Some(offset));
+        self
+    }
+
     /// Makes its offset one in the unpacked body of a page, whose compressed body stands at `body` in the object.
     #[cfg(feature = "parquet-files")]
     #[must_use]

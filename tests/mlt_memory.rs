@@ -9,9 +9,12 @@ mod counting;
 use counting::counted;
 use tilekern::Limits;
 use tilekern::mlt::encode::{
-    Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version, Words,
+    Child, Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version,
+    Words,
 };
-use tilekern::mlt::{Decoder, Options, Outline, StringLayout, Tile, TileData};
+use tilekern::mlt::{
+    DataType, Decoder, Kind, LayerData, Options, Outline, PropertyData, StringLayout, Tile, TileData, Value,
+};
 
 /// Opens and decodes a tile; gives the error's name, and the largest piece of memory asked for.
 fn decoded(tile: &[u8], limits: Limits) -> (Result<(), &'static str>, usize) {
@@ -167,6 +170,122 @@ fn what_grows_meets_the_limits() {
     assert_eq!(result, Err("limit_exceeded"));
     assert!(largest <= 4 << 20, "{largest} bytes at once");
     assert_eq!(decoded(&tile, Limits::default()).0, Ok(()));
+}
+
+/// Layers, columns and nodes that hold nothing take memory, which is counted; the error says where it is too much.
+#[test]
+fn many_that_hold_nothing() {
+    let options = Options::new().expect("kernels").limits(Limits::default().with_output_bytes(64 << 10));
+    let many = |part: &[u8]| part.repeat(1000);
+    let columns = |count: &[u8], columns: &[u8]| [&[1, b'a', 0x80, 0x20][..], count, columns].concat();
+    // Bool columns without a name, and the geometry; their data.
+    let first =
+        columns(&[0xe9, 7], &[&[4][..], &many(&[10, 0]), &[1, 0x30, 0x02, 0, 0], &many(&[0x10, 0, 0, 0])].concat());
+    let fields: Vec<u8> =
+        (0..1000u32).flat_map(|i| [&[2, 4][..], format!("{i:04}").as_bytes(), &[0]].concat()).collect();
+    let nested = [&[1, b'a', 0x16, 0, 0, 0x00, 1, 0x0c, 1, b's', 0xe8, 7][..], &fields].concat();
+    for tile in [many(&frame(2, &[1, b'a', 0x16, 0, 0, 0, 0])), frame(1, &first), frame(2, &nested)] {
+        let opened = Tile::open(&tile, &options).expect("a sound tile");
+        let error = Decoder::with_options(options).tile(&opened, &mut TileData::new()).expect_err("too much");
+        assert_eq!(error.kind().name(), "limit_exceeded");
+        assert!(error.layer().is_some() && error.offset().is_some_and(|at| at > 0), "{error}");
+        let whole = Options::new().expect("kernels");
+        Decoder::with_options(whole).tile(&opened, &mut TileData::new()).expect("a sound tile");
+    }
+}
+
+/// Some columns of a layer, of which several have one name, share one bound, and the dictionary.
+#[test]
+fn some_columns() {
+    let n = 1000;
+    let (names, numbers) = (vec!["x".repeat(5000); n], vec![7; n]);
+    let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
+    let runs = Integers::Rle(Words::VarInt);
+    let coding = GeometryCoding { types: runs, ..GeometryCoding::default() };
+    let mut layer = LayerWriter::new(Version::V1, "layer", 4096, n).expect("a sound layer");
+    layer.ids(Presence::All, Values::UInt32(&vec![1; n], runs)).expect("ids");
+    layer.column("a", Presence::All, Values::Int32(&numbers, runs)).expect("numbers");
+    let child = |name| Child { name, presence: Presence::All, values: &names, codes: runs };
+    let children: Vec<Child<'_>> = ["b", "a", "a", "a", "a", "a", "a", "a"].map(child).to_vec();
+    layer.shared_dictionary("", &children, &Strings::default()).expect("a dictionary");
+    layer.geometry(&Geometry::new(&vec![Shape::Point([1, 1]); n]).expect("points"), &coding).expect("points");
+    let mut tile = Vec::new();
+    layer.finish(&mut tile).expect("a sound layer");
+    let options = Options::new().expect("kernels");
+    let tile = Tile::open(&tile, &options).expect("a sound tile");
+    let layer = tile.layer(0).expect("a layer");
+    let (mut decoder, mut data) = (Decoder::with_options(options), LayerData::new());
+    for (word, expected) in [("a", 8), ("b", 1), ("none", 0)] {
+        decoder.some(layer, false, |column| column.name() == word, &mut data).expect("a sound layer");
+        assert_eq!((data.properties().len(), data.ids(), data.geometry().len()), (expected, None, 0), "{word}");
+        assert!(data.properties().all(|column| column.name == word && column.len == n));
+        let texts = data.properties().filter(|column| column.data_type == DataType::String);
+        assert!(texts.flat_map(|column| column.iter().collect::<Vec<_>>()).all(|text| text == Value::String(names[0])));
+    }
+    decoder.some(layer, true, |column| column.kind() == Kind::Id, &mut data).expect("a sound layer");
+    assert_eq!((data.properties().len(), data.ids().map(|ids| ids.len), data.geometry().len()), (0, Some(n), n));
+    // One dictionary, and codes of four bytes for each.
+    let bound = |bytes| Options::new().expect("kernels").limits(Limits::default().with_output_bytes(bytes));
+    for (bytes, expected) in [(60 << 10, Ok(())), (30 << 10, Err("limit_exceeded"))] {
+        let mut decoder = Decoder::with_options(bound(bytes));
+        let some = decoder.some(layer, false, |column| column.name() == "a", &mut data);
+        assert_eq!(some.map_err(|error| error.kind().name()), expected);
+        decoder.property(layer.property("b").expect("a child"), &mut PropertyData::new()).expect("one");
+    }
+}
+
+/// Every part of a layer has its own fault, whatever is wrong with the others.
+#[test]
+fn faults_of_all_parts() {
+    let n = 3;
+    let mut layer = LayerWriter::new(Version::V2, "layer", 4096, n).expect("a sound layer");
+    let lines = vec![Shape::LineString(vec![[0, 0], [1, 1]]); n];
+    let words = Integers::Values(Words::VarInt);
+    layer.geometry(&Geometry::new(&lines).expect("lines"), &GeometryCoding::default()).expect("lines");
+    layer.ids(Presence::All, Values::UInt32(&[201, 202, 203], words)).expect("ids");
+    layer.column("text", Presence::All, Values::Strings(&["qq"; 3], Strings::default())).expect("text");
+    let child = |name| Child { name, presence: Presence::All, values: &["zz"; 3], codes: words };
+    layer.shared_dictionary("of", &["a", "b"].map(child), &Strings::default()).expect("a dictionary");
+    layer.m_values("m", Presence::All, Values::UInt32(&[204; 6], words)).expect("values");
+    let list = Member { present: None, node: Nested::Values(Values::Strings(&["yy"; 3], Strings::default())) };
+    let list = Nested::List { lengths: &[1; 3], coding: words, element: Box::new(list) };
+    layer.nested("list", Presence::All, &list).expect("lists");
+    let mut tile = Vec::new();
+    layer.finish(&mut tile).expect("a sound layer");
+    let faults = |tile: &[u8], limits: Limits| {
+        let options = Options::new().expect("kernels").limits(limits);
+        let mut faults = Vec::new();
+        let tile = Tile::open(tile, &options).expect("sound headers");
+        Decoder::with_options(options).faults(tile.layer(0).expect("a layer"), |error| {
+            assert!(error.offset().is_some(), "{error}");
+            faults.push((error.layer().and_then(|place| place.column), error.kind().name()));
+        });
+        faults
+    };
+    assert_eq!(faults(&tile, Limits::default()), []);
+    // Text that is none, and numbers that go on.
+    for (from, to) in [(&b"qq"[..], 0xff), (b"zz", 0xff), (b"yy", 0xff), (&[0xcb, 1], 0x80), (&[0xcc, 1], 0x80)] {
+        let at = tile.windows(from.len()).rposition(|bytes| bytes == from).expect("the value");
+        tile[at + 1] = to;
+    }
+    let (text, cut) = ("utf8", "truncated");
+    let of_columns = [(Some(0), cut), (Some(1), text), (Some(2), text), (Some(6), cut), (Some(5), text)];
+    let mut expected = of_columns.to_vec();
+    expected.sort();
+    let mut found = faults(&tile, Limits::default());
+    found.sort();
+    assert_eq!(found, expected);
+    // Codes of a dictionary that cannot be read are looked at as well as can be; without a topology there are no values.
+    let mut limits = Limits::default();
+    limits.max_values = 2;
+    let all: Vec<_> =
+        [None].into_iter().chain((0..6).filter(|at| *at != 2).map(Some)).map(|at| (at, "limit_exceeded")).collect();
+    let mut found = faults(&tile, limits);
+    found.retain(|(at, _)| *at != Some(2));
+    found.sort();
+    let mut expected = all;
+    expected.sort();
+    assert_eq!(found, expected);
 }
 
 #[test]

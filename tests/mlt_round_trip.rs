@@ -11,7 +11,7 @@ use tilekern::mlt::encode::{
     Child, Floats, Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Truths,
     Values, Version, Vertices, Words,
 };
-use tilekern::mlt::{Decoder, Options, StringLayout, Tile, TileData};
+use tilekern::mlt::{Decoder, Options, StringLayout, Tile, TileData, Values as Stored};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
@@ -169,6 +169,161 @@ fn vertices_of_every_length() {
     assert_eq!(written, 12 * (9 + 12 + 12 + 15 + 1));
 }
 
+fn decoded(tile: &[u8]) -> TileData {
+    let (options, mut data) = (Options::new().expect("kernels"), TileData::new());
+    let opened = Tile::open(tile, &options).expect("a tile that was written");
+    Decoder::with_options(options).tile(&opened, &mut data).expect("a tile that was written");
+    data
+}
+
+/// Layers of no features have every encoding of vertices.
+#[test]
+fn no_features() {
+    let words = Words::VarInt;
+    let ways = [
+        Vertices::Values(words),
+        Vertices::Delta(words),
+        Vertices::ComponentwiseDelta(words),
+        Vertices::ComponentwiseDelta2(words),
+        Vertices::Rans,
+    ];
+    let none = || Geometry::new(&[]).expect("no features");
+    let alone = |n| Geometry::of_triangles(&vec![[3, 4]; n], Vec::new(), true).expect("no features");
+    for geometry in [none(), Geometry::default(), alone(0), alone(5)] {
+        for vertices in ways {
+            let mut layer = writer(Version::V2, 0);
+            let coding = GeometryCoding { vertices, ..GeometryCoding::default() };
+            layer.geometry(&geometry, &coding).expect("no features");
+            let mut tile = Vec::new();
+            layer.finish(&mut tile).expect("a sound layer");
+            assert_eq!(decoded(&tile).layers()[0].geometry().len(), 0, "{vertices:?}");
+        }
+    }
+}
+
+/// Vertices that differ in their elevation alone are different ones of a dictionary, too.
+#[test]
+fn elevations_in_a_dictionary() {
+    let line = [[5, 6], [7, 8], [5, 6], [7, 8], [5, 6]];
+    let z = vec![1, i32::MIN, 2, i32::MIN, 1];
+    let words = Words::VarInt;
+    for vertices in [Vertices::Values(words), Vertices::Delta(words), Vertices::ComponentwiseDelta(words)] {
+        for dictionary in [None, Some(Integers::Values(words)), Some(Integers::BitPacked)] {
+            let mut layer = writer(Version::V2, 1);
+            let geometry = Geometry::new(&[Shape::LineString(line.to_vec())]).expect("a line").with_z(7, z.clone());
+            let coding = GeometryCoding { vertices, dictionary, ..GeometryCoding::default() };
+            layer.geometry(&geometry, &coding).expect("a line");
+            let mut tile = Vec::new();
+            layer.finish(&mut tile).expect("a sound layer");
+            let stored = Tile::open(&tile, &Options::new().expect("kernels")).expect("a tile that was written");
+            let counts: Vec<u32> =
+                stored.layers().flat_map(|layer| layer.geometry_streams()).map(|stream| stream.count).collect();
+            assert_eq!(counts[1..], if dictionary.is_some() { vec![3, 5] } else { vec![5] });
+            let data = decoded(&tile);
+            let read = data.layers()[0].geometry();
+            assert_eq!((read.vertices(), read.z()), (&line[..], Some((7, &z[..]))), "{coding:?}");
+        }
+    }
+    let geometry = || Geometry::new(&[Shape::LineString(line.to_vec())]).expect("a line").with_z(7, z.clone());
+    for vertices in [Vertices::Morton(words), Vertices::ComponentwiseDelta2(words), Vertices::Rans] {
+        let coding = GeometryCoding { vertices, dictionary: Some(Integers::default()), ..GeometryCoding::default() };
+        let refused = writer(Version::V2, 1).geometry(&geometry(), &coding).map_err(|error| error.kind().name());
+        assert_eq!(refused, Err("unsupported"), "{vertices:?}");
+    }
+}
+
+/// The ends of every type, and what of floating-point numbers has no value of its own, in every way that holds them.
+#[test]
+fn extremes() {
+    let words = [Words::Plain, Words::VarInt, Words::FastPfor];
+    let integers: Vec<Integers> = words
+        .into_iter()
+        .flat_map(|words| {
+            [Integers::Values(words), Integers::Delta(words), Integers::Delta2(words), Integers::Rle(words)]
+                .into_iter()
+                .chain([Integers::DeltaRle(words)])
+        })
+        .chain([Integers::BitPacked])
+        .collect();
+    let long = [i64::MIN, i64::MAX, -1, 0, 1, i64::MIN, i64::MIN + 1, i64::MAX];
+    let short = long.map(|value| (value >> 32) as i32);
+    let tiny = long.map(|value| (value >> 56) as i8);
+    let bits = [0, 1 << 63, 1, u64::MAX, 0x7ff0_0000_0000_0001, 0xfff8_0000_0000_1234, 0x7ff0 << 48, 0xfff0 << 48];
+    let doubles = bits.map(f64::from_bits);
+    let floats = bits.map(|bits| f32::from_bits((bits >> 32) as u32 | bits as u32 & 1));
+    let texts = ["", "", "\u{10ffff}", "a", "", "\0", "e\u{301}", ""];
+    let layouts = [StringLayout::Plain, StringLayout::Dictionary, StringLayout::Fsst, StringLayout::FsstDictionary];
+    for version in [Version::V1, Version::V2] {
+        // Some have a value, all, and none.
+        for n in [8, 0] {
+            let mut layer = writer(version, 9);
+            layer.geometry(&Geometry::new(&points(9)).expect("points"), &GeometryCoding::default()).expect("points");
+            let present: Vec<bool> = (0..9).map(|i| n > 0 && i != 4).collect();
+            let mut expected = Vec::new();
+            let mut add = |values: Values<'_>, bytes: Vec<u8>| {
+                let name = expected.len().to_string();
+                let written = layer.column(&name, Presence::Own(&present, Truths::Bitmap), values);
+                match written {
+                    Ok(()) => expected.push(bytes),
+                    Err(error) => assert_eq!(error.kind().name(), "unsupported", "{version:?} {values:?}"),
+                }
+            };
+            let of_long = |values: &[i64]| values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            let of_short = |values: &[i32]| values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            for &coding in &integers {
+                let unsigned = long.map(i64::cast_unsigned);
+                let narrow = short.map(i32::cast_unsigned);
+                add(Values::Int64(&long[..n], coding), of_long(&long[..n]));
+                add(Values::UInt64(&unsigned[..n], coding), of_long(&long[..n]));
+                add(Values::Int32(&short[..n], coding), of_short(&short[..n]));
+                add(Values::UInt32(&narrow[..n], coding), of_short(&short[..n]));
+                add(Values::Int8(&tiny[..n], coding), tiny[..n].iter().map(|value| value.cast_unsigned()).collect());
+                add(Values::UInt8(&tiny.map(i8::cast_unsigned)[..n], coding), {
+                    tiny[..n].iter().map(|value| value.cast_unsigned()).collect()
+                });
+            }
+            for coding in [Floats::Plain, Floats::Dictionary(Words::FastPfor), Floats::Alp(Words::Plain)] {
+                add(Values::Double(&doubles[..n], coding), of_long(&bits.map(u64::cast_signed)[..n]));
+                add(Values::Float(&floats[..n], coding), floats[..n].iter().flat_map(|it| it.to_le_bytes()).collect());
+            }
+            for (layout, front_coded) in layouts.into_iter().flat_map(|layout| [(layout, false), (layout, true)]) {
+                let coding = Strings { front_coded, ..Strings::new(layout) };
+                add(
+                    Values::Strings(&texts[..n], coding),
+                    texts[..n].iter().flat_map(|text| [text, "|"].concat().into_bytes()).collect(),
+                );
+            }
+            // 64 bits are too many for the FastPFOR of version 1 and for bit packing, and these numbers no decimals for ALP.
+            let all = match (version, n) {
+                (Version::V1, _) => 4 * 12 - 2 * 4 + 2 + 4,
+                (Version::V2, 0) => 6 * 16 + 6 + 6,
+                (Version::V2, _) => 6 * 16 - 2 + 4 + 6,
+            };
+            assert_eq!(expected.len(), all, "{version:?} {n}");
+            let mut tile = Vec::new();
+            layer.finish(&mut tile).expect("a sound layer");
+            let data = decoded(&tile);
+            for (column, expected) in data.layers()[0].properties().zip(&expected) {
+                let stored = |i: usize| match column.values {
+                    Stored::Int8(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::UInt8(values) => vec![values[i]],
+                    Stored::Int32(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::UInt32(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::Int64(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::UInt64(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::Float(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::Double(values) => values[i].to_le_bytes().to_vec(),
+                    Stored::Strings(texts) => [texts.get(i), "|"].concat().into_bytes(),
+                    other => panic!("{other:?}"),
+                };
+                let there = (0..9).filter(|&i| column.is_valid(i));
+                let place = format!("{version:?}, {n} of column {}, {:?}", column.name, column.data_type);
+                assert_eq!((column.nulls, there.flat_map(stored).collect()), (9 - n, expected.clone()), "{place}");
+            }
+        }
+    }
+}
+
 /// What a layer cannot hold is an error that says what.
 #[test]
 fn refusals() {
@@ -217,6 +372,18 @@ fn refusals() {
     assert_eq!(name(second.column("b", Presence::All, third)), "unsupported");
     let child = Child { name: "", presence: Presence::All, values: &["x", "x", "y"], codes: Integers::default() };
     assert_eq!(name(second.shared_dictionary("c", &[child, child], &Strings::default())), "repeated_name");
+    // No presence field of any number that is not there.
+    let flat = Values::Bool(&[], Truths::Bitmap);
+    for field in [0, 7, 251, 252, 255, 256, usize::MAX] {
+        let presence = Presence::Shared(field);
+        let nested = Nested::Struct(vec![("field", Member { present: None, node: Nested::Values(flat) })]);
+        let child = Child { name: "", presence, values: &[], codes: Integers::default() };
+        assert_eq!(name(second.ids(presence, Values::UInt32(&[], Integers::default()))), "unsupported", "{field}");
+        assert_eq!(name(second.column("s", presence, flat)), "unsupported", "{field}");
+        assert_eq!(name(second.nested("s", presence, &nested)), "unsupported", "{field}");
+        assert_eq!(name(second.m_values("s", presence, flat)), "unsupported", "{field}");
+        assert_eq!(name(second.shared_dictionary("s", &[child], &Strings::default())), "unsupported", "{field}");
+    }
     for _ in 0..7 {
         second.shared_presence(&[true, false, true], Truths::Sparse).expect("seven");
     }

@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 use support::mlt::{mbtiles, odd, pmtiles, tile};
 use support::{Run, names, tilekern, tilekern_with};
 use tempfile::{TempDir, tempdir};
+use tilekern::mlt::encode::{
+    Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version,
+};
 
 fn run(verb: &str, path: &Path, options: &str) -> Run {
     let path = path.to_str().expect("text");
@@ -488,6 +491,136 @@ fn columns_with_the_names_of_ours() {
     let text = run("decode", &path, "--format geojson").stdout;
     assert_eq!(text.matches("_layer").count(), 2, "{text}");
     assert!(text.contains(r#""properties":{"_extent":4096,"_layer":7}"#), "{text}");
+}
+
+/// A layer of so many lines, or points, with what else `add` gives it, in a file.
+fn written(path: &Path, shapes: &[Shape], add: impl FnOnce(&mut LayerWriter)) {
+    let mut layer = LayerWriter::new(Version::V2, "layer", 4096, shapes.len()).unwrap();
+    layer.geometry(&Geometry::new(shapes).unwrap(), &GeometryCoding::default()).unwrap();
+    add(&mut layer);
+    let mut tile = Vec::new();
+    layer.finish(&mut tile).unwrap();
+    fs::write(path, tile).unwrap();
+}
+
+/// A few maps in each other, each of a few keys, are no more than they hold.
+#[test]
+fn maps_in_maps() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let keys: Vec<String> = (0..30).map(|key| format!("k{key:02}")).collect();
+    let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+    // Only the first of each has entries.
+    let lengths: Vec<u32> = (0..30).map(|at| if at == 0 { 30 } else { 0 }).collect();
+    let map = |lengths, node| Nested::Map {
+        lengths,
+        coding: Integers::default(),
+        keys: &keys,
+        key_coding: Strings::default(),
+        value: Box::new(Member { present: None, node }),
+    };
+    for depth in [1usize, 2, 7] {
+        let mut node = Nested::Values(Values::Int32(&[5; 30], Integers::default()));
+        for level in (0..depth).rev() {
+            node = map(if level == 0 { &[30] } else { &lengths }, node);
+        }
+        written(&path, &[Shape::Point([1, 2])], |layer| layer.nested("maps", Presence::All, &node).unwrap());
+        let found = sound("decode", &path, "");
+        let maps = &found["layers"][0]["nested"][0];
+        let (mut value, mut shape) = (&maps["values"][0], &maps["shape"]);
+        for level in 0..depth {
+            assert_eq!(value.as_object().unwrap().len(), 30, "{depth}");
+            value = &value["k00"];
+            if depth == 7 {
+                assert!(shape.is_null());
+                continue;
+            }
+            let key = if level == 0 { "k29" } else { "k00" };
+            assert_eq!(shape["map"].as_object().unwrap().len(), 30, "{depth}");
+            shape = &shape["map"][key];
+        }
+        assert_eq!((value, depth == 7 || shape == "i32"), (&json!(5), true), "{depth}");
+        assert_eq!(sound("verify", &path, "")["sound"], true);
+    }
+}
+
+/// The first values of a summary are short, however long what they are the start of is.
+#[test]
+fn starts_of_long_values() {
+    let uleb = |value: usize| {
+        let mut bytes = vec![(value & 127) as u8 | 128, (value >> 7 & 127) as u8 | 128];
+        bytes.extend([(value >> 14 & 127) as u8 | 128, (value >> 21) as u8]);
+        bytes
+    };
+    // A line of one vertex very often, with a text of 100,000 bytes at each; and a list of as many.
+    let (n, text) = (uleb(1 << 20), "\u{e9}".repeat(50_000));
+    let run = [&n[..], &[5], &n, &[0]].concat();
+    let texts = [&[0xa1][..], &run, &[0x88, 1, 4], &uleb(text.len()), &[0x04], &uleb(text.len()), text.as_bytes()];
+    let texts = texts.concat();
+    let list = [&b"\x0d\x04list\x88\x01\x04"[..], &n, &[0x0b], &texts].concat();
+    let along = [&b"\x0b\x05along"[..], &texts].concat();
+    let lines = [&b"\x02\x01l\xa6\x01\x05\x08\x04"[..], &n, &[0x88, 1, 2, 6, 6, 0xa0], &run].concat();
+    let body = [&lines[..], &[3], &list, &along].concat();
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    fs::write(&path, [uleb(body.len()), body].concat()).unwrap();
+    let text = self::run("decode", &path, "");
+    let start = format!("[\"{}…", "\u{e9}".repeat(37));
+    assert_eq!((text.code, text.stdout.matches(&start).count()), (Some(0), 2), "{text:?}");
+}
+
+/// Layers of one name are all meant by it.
+#[test]
+fn many_layers_of_one_name() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    fs::write(&path, b"\x08\x02\x01a\x16\x00\x00\x00\x00".repeat(20_000)).unwrap();
+    let found = sound("decode", &path, "--layer a --column geometry");
+    let layers = found["layers"].as_array().unwrap();
+    assert_eq!((layers.len(), &layers[19_999]["geometry"]), (20_000, &json!([])));
+    assert_eq!(fault("decode", &path, "--layer b"), "missing");
+}
+
+/// Elevations are those of the vertices, of triangles that share them, too.
+#[test]
+fn elevations_of_triangles() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let vertices = [[0, 0], [4096, 0], [4096, 4096], [0, 4096]];
+    let geometry = Geometry::of_triangles(&vertices, vec![vec![[0, 1, 2], [0, 2, 3]]], true).unwrap();
+    let mut layer = LayerWriter::new(Version::V2, "layer", 4096, 1).unwrap();
+    layer.geometry(&geometry.with_z(3, vec![10_000, 10_001, 10_002, 10_003]), &GeometryCoding::default()).unwrap();
+    let mut tile = Vec::new();
+    layer.finish(&mut tile).unwrap();
+    fs::write(&path, tile).unwrap();
+    let found = run("decode", &path, "--format geojson").json();
+    let expected = json!({"type": "MultiPolygon", "coordinates": [
+        [[[0, 0, 0.0], [4096, 0, 1.0], [4096, 4096, 2.0], [0, 0, 0.0]]],
+        [[[0, 0, 0.0], [4096, 4096, 2.0], [0, 4096, 3.0], [0, 0, 0.0]]],
+    ]});
+    assert_eq!(found["features"][0]["geometry"], expected);
+    // In degrees the rings run the other way round, from their last vertex on.
+    let found = run("decode", &path, "--format geojson --tile 0/0/0").json();
+    let coordinates = &found["features"][0]["geometry"]["coordinates"];
+    let heights = |ring: &Value| ring.as_array().unwrap().iter().map(|at| at[2].as_f64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(heights(&coordinates[0][0]), [2.0, 1.0, 0.0, 2.0]);
+    assert_eq!(heights(&coordinates[1][0]), [3.0, 2.0, 0.0, 3.0]);
+    assert_eq!(coordinates[0][0][0][0], json!(180.0));
+}
+
+/// What ends a collection is in it, and on standard error for people.
+#[test]
+fn geojson_tells_its_fault() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut bytes = tile();
+    let at = bytes.windows(3).position(|bytes| bytes == b"abc").unwrap();
+    bytes[at + 2] = 0xff;
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(fault("decode", &path, "--format geojson"), "utf8");
+    let text = run("decode", &path, "--format geojson");
+    assert_eq!((text.code, &text.json()["error"]["kind"]), (Some(1), &json!("utf8")));
+    assert!(text.stderr.contains("not UTF-8"), "{text:?}");
 }
 
 #[test]

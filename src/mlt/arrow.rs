@@ -191,8 +191,9 @@ fn nested(node: NestedNode<'_>) -> Result<ArrayRef, Error> {
         }
         NestedKind::Map { offsets: ends, keys, value } => {
             // Keys are no dictionary: readers of maps do not take one.
-            let entries = ends.last().copied().unwrap_or(0) as usize;
-            let keys: ArrayRef = Arc::new((0..entries).map(|i| Some(keys.get(i))).collect::<StringArray>());
+            let all = (0..ends.last().copied().unwrap_or(0) as usize).map(|i| keys.get(i));
+            reaches(all.clone().map(str::len).fold(0, usize::saturating_add))?;
+            let keys: ArrayRef = Arc::new(StringArray::from_iter_values(all));
             let items = nested(value)?;
             let key = Arc::new(Field::new("key", DataType::Utf8, false));
             let fields = Fields::from(vec![key, field("value", value, &items)]);
@@ -215,11 +216,7 @@ struct Coordinates<'a> {
     geometry: &'a Geometry,
 }
 
-impl<'a> Coordinates<'a> {
-    fn of(geometry: &'a Geometry) -> Coordinates<'a> {
-        Coordinates { geometry }
-    }
-
+impl Coordinates<'_> {
     fn dimensions(&self) -> usize {
         2 + usize::from(self.geometry.z().is_some())
     }
@@ -254,7 +251,7 @@ fn geometry(geometry: &Geometry) -> Result<(&'static str, ArrayRef), Error> {
     } else {
         return Ok(("geoarrow.wkb", wkb(geometry)?));
     };
-    let coordinates = Coordinates::of(geometry);
+    let coordinates = Coordinates { geometry };
     let mut levels = Levels::default();
     levels.offsets.iter_mut().for_each(|offsets| offsets.push(0));
     for (i, shape) in geometry.shapes().enumerate() {
@@ -314,7 +311,7 @@ fn native(of: &Coordinates<'_>, i: usize, shape: Shape<'_>, out: &mut Levels) ->
 
 /// The geometries in ISO WKB, little-endian.
 fn wkb(geometry: &Geometry) -> Result<ArrayRef, Error> {
-    let of = Coordinates::of(geometry);
+    let of = Coordinates { geometry };
     let (mut bytes, mut coordinates, mut ends) = (Vec::new(), Vec::new(), vec![0]);
     for (i, shape) in geometry.shapes().enumerate() {
         well_known(&of, i, shape, &mut coordinates, &mut bytes);
@@ -376,6 +373,43 @@ fn well_known(of: &Coordinates<'_>, i: usize, shape: Shape<'_>, coordinates: &mu
                 of.push(vertex, coordinates);
                 flush(coordinates, out);
             }
+        }
+    }
+}
+
+#[cfg(all(test, feature = "encode"))]
+mod tests {
+    use crate::kernels::Kernels;
+    use crate::mlt::encode::{
+        Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version,
+        Words,
+    };
+    use crate::mlt::{Decoder, LayerData, Options, StringLayout, Tile};
+
+    /// The keys of maps are written out: more text than offsets reach is an error, not the end of the program.
+    #[test]
+    fn many_long_keys() {
+        let key = "x".repeat(1 << 20);
+        for (n, expected) in [(0usize, None), (3, None), (2048, Some("limit_exceeded")), (5000, Some("limit_exceeded"))]
+        {
+            let (keys, numbers, runs) = (vec![&key[..]; n], vec![7; n], Integers::Rle(Words::VarInt));
+            let map = Nested::Map {
+                lengths: &[u32::try_from(n).unwrap()],
+                coding: runs,
+                keys: &keys,
+                key_coding: Strings { codes: runs, ..Strings::new(StringLayout::Dictionary) },
+                value: Box::new(Member { present: None, node: Nested::Values(Values::Int32(&numbers, runs)) }),
+            };
+            let mut layer = LayerWriter::new(Version::V2, "maps", 4096, 1).unwrap();
+            layer.geometry(&Geometry::new(&[Shape::Point([0, 0])]).unwrap(), &GeometryCoding::default()).unwrap();
+            layer.nested("map", Presence::All, &map).unwrap();
+            let mut tile = Vec::new();
+            layer.finish(&mut tile).unwrap();
+            let (options, mut data) = (Options::with_kernels(Kernels::auto()), LayerData::new());
+            let tile = Tile::open(&tile, &options).unwrap();
+            Decoder::with_options(options).layer(tile.layer(0).unwrap(), &mut data).unwrap();
+            let batch = data.to_record_batch();
+            assert_eq!(batch.err().map(|error| error.kind().name()), expected, "{n}");
         }
     }
 }

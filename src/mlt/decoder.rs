@@ -130,7 +130,60 @@ impl Decoder {
     /// As [`Decoder::ids`].
     pub fn layer(&mut self, layer: Layer<'_>, out: &mut LayerData) -> Result<(), Error> {
         self.start();
-        or_empty(out, |out| self.core.layer(layer, out))
+        or_empty(out, |out| self.core.layer(layer, true, |_| true, out))
+    }
+
+    /// Of a layer the ids and columns that are `wanted`, and the geometry if it is asked for: to `out` it is as if the layer
+    /// had nothing else, and a geometry that is not asked for has no features. A dictionary is decoded once for all columns
+    /// that share it.
+    ///
+    /// # Errors
+    /// As [`Decoder::ids`].
+    pub fn some(
+        &mut self,
+        layer: Layer<'_>,
+        geometry: bool,
+        wanted: impl Fn(Column<'_>) -> bool,
+        out: &mut LayerData,
+    ) -> Result<(), Error> {
+        self.start();
+        or_empty(out, |out| self.core.layer(layer, geometry, wanted, out))
+    }
+
+    /// Hands over the faults of a layer: of its ids, its geometry and each of its columns, in this order. Each is decoded by
+    /// itself, within the limits of one call, and not kept. What several have in common is the fault of each.
+    pub fn faults(&mut self, layer: Layer<'_>, mut visit: impl FnMut(Error)) {
+        let mut tell = |result: Result<(), Error>| result.unwrap_or_else(&mut visit);
+        let (mut property, mut m_value, mut nested) = Default::default();
+        let (mut dictionary, mut entries) = (StringStore::default(), 0);
+        self.start();
+        tell(self.core.ids(layer, &mut property).map(|_| ()));
+        self.start();
+        let geometry = self.core.geometry(layer, false, &mut self.geometry);
+        let mut topology = geometry.is_ok();
+        if !topology {
+            self.start();
+            topology = self.core.geometry(layer, true, &mut self.geometry).is_ok();
+        }
+        tell(geometry);
+        for column in layer.columns() {
+            self.start();
+            tell(match column.kind() {
+                Kind::Id | Kind::Geometry => Ok(()),
+                Kind::Property => self.core.property(column, None, &mut property),
+                Kind::SharedDictionary => {
+                    let result = self.core.dictionary(column, &mut dictionary);
+                    // What is wrong with it is no fault of its children.
+                    entries = if result.is_ok() { dictionary.len() } else { usize::MAX };
+                    result
+                }
+                Kind::Child => self.core.property(column, Some((0, entries)), &mut property),
+                Kind::MValue if topology => self.core.m_value(column, &self.geometry, &mut m_value),
+                // Nobody knows how many there are.
+                Kind::MValue => Ok(()),
+                Kind::Nested => self.core.nested(column, &mut nested),
+            });
+        }
     }
 
     /// A whole tile.
@@ -141,7 +194,7 @@ impl Decoder {
         self.start();
         out.layers.clear();
         tile.layers().try_for_each(|layer| {
-            let decoded = self.core.layer(layer, out.layers.next());
+            let decoded = self.core.layer(layer, true, |_| true, out.layers.next());
             decoded.inspect_err(|_| out.layers.drop_last())
         })
     }
@@ -183,6 +236,13 @@ pub(crate) fn counted(stream: &Stream, expected: usize) -> Result<(), Error> {
     Err(fault(kind, VALUES).at(stream.header.0).in_stream(stream.role.name()))
 }
 
+impl Error {
+    /// Adds the place of a column, where none is known: what the limits stop has no byte of its own.
+    pub(crate) fn of_column(self, column: Column<'_>) -> Error {
+        self.near(column.data_span().start).in_layer(column.place())
+    }
+}
+
 /// What values of a column are stored in.
 pub(crate) struct Spec<'a> {
     pub(crate) data_type: DataType,
@@ -191,7 +251,16 @@ pub(crate) struct Spec<'a> {
 }
 
 impl Core {
-    fn layer(&mut self, layer: Layer<'_>, out: &mut LayerData) -> Result<(), Error> {
+    /// What is wanted of a layer.
+    fn layer(
+        &mut self,
+        layer: Layer<'_>,
+        geometry: bool,
+        wanted: impl Fn(Column<'_>) -> bool,
+        out: &mut LayerData,
+    ) -> Result<(), Error> {
+        let room = self.budget.bytes(1, size_of::<LayerData>());
+        room.map_err(|e| e.near(layer.span().start).in_layer(layer.place(None)))?;
         (out.number, out.version, out.extent) = (layer.number(), layer.version(), layer.extent());
         out.features = layer.features();
         out.name.clear();
@@ -200,17 +269,20 @@ impl Core {
         out.dictionaries.clear();
         out.m_values.clear();
         out.nested.clear();
-        out.has_ids = self.ids(layer, &mut out.id_data)?;
-        self.geometry(layer, false, &mut out.geometry)?;
+        out.has_ids = layer.ids().is_some_and(&wanted) && self.ids(layer, &mut out.id_data)?;
+        let topology = geometry || layer.m_values().any(&wanted);
+        if topology {
+            self.geometry(layer, !geometry, &mut out.geometry)?;
+        }
         for column in layer.columns() {
+            // A dictionary is there for its children.
+            if !wanted(column) && !column.children().any(&wanted) {
+                continue;
+            }
             match column.kind() {
                 Kind::Id | Kind::Geometry => {}
                 Kind::Property => self.property(column, None, out.properties.next())?,
-                Kind::SharedDictionary => {
-                    let streams = layer.streams(&column.outline().streams);
-                    let entries = self.entries(layer, streams, None, out.dictionaries.next());
-                    entries.map_err(|e| e.in_layer(column.place()))?;
-                }
+                Kind::SharedDictionary => self.dictionary(column, out.dictionaries.next())?,
                 Kind::Child => {
                     // That of the last dictionary: its children follow it.
                     let shared = out.dictionaries.get().len().checked_sub(1);
@@ -221,7 +293,16 @@ impl Core {
                 Kind::Nested => self.nested(column, out.nested.next())?,
             }
         }
+        if !geometry {
+            out.geometry = Geometry::default();
+        }
         Ok(())
+    }
+
+    /// The entries of a shared dictionary.
+    fn dictionary(&mut self, column: Column<'_>, out: &mut StringStore) -> Result<(), Error> {
+        let streams = column.layer().streams(&column.outline().streams);
+        self.entries(column.layer(), streams, None, out).map_err(|e| e.of_column(column))
     }
 
     fn ids(&mut self, layer: Layer<'_>, out: &mut PropertyData) -> Result<bool, Error> {
@@ -239,7 +320,7 @@ impl Core {
         shared: Option<(usize, usize)>,
         out: &mut PropertyData,
     ) -> Result<(), Error> {
-        self.try_property(column, shared, out).map_err(|e| e.in_layer(column.place()))
+        self.try_property(column, shared, out).map_err(|e| e.of_column(column))
     }
 
     fn try_property(
@@ -259,11 +340,8 @@ impl Core {
                 out.store.coded = Coded::Shared(at);
             }
             (ColumnKind::Child { dictionary }, None) => {
-                let dictionary = layer.column_of(dictionary).ok_or_else(missing)?;
-                let entries = layer.streams(&dictionary.outline().streams);
-                let read = self.entries(layer, entries, None, &mut out.store.strings);
                 // What is wrong with it is no fault of the child.
-                read.map_err(|e| e.in_layer(dictionary.place()))?;
+                self.dictionary(layer.column_of(dictionary).ok_or_else(missing)?, &mut out.store.strings)?;
                 let entries = out.store.strings.len();
                 self.codes(layer, &of, &out.validity, layer.features(), entries, &mut out.store)?;
                 out.store.coded = Coded::Own;
@@ -274,7 +352,7 @@ impl Core {
     }
 
     fn m_value(&mut self, column: Column<'_>, geometry: &Geometry, out: &mut MValueData) -> Result<(), Error> {
-        self.try_m_value(column, geometry, out).map_err(|e| e.in_layer(column.place()))
+        self.try_m_value(column, geometry, out).map_err(|e| e.of_column(column))
     }
 
     fn try_m_value(&mut self, column: Column<'_>, geometry: &Geometry, out: &mut MValueData) -> Result<(), Error> {
@@ -297,10 +375,10 @@ impl Core {
         self.values(layer, &of, &Validity::default(), total, &mut out.store)
     }
 
-    /// The column's name, with its prefix, which few bytes of a tile can give to many columns.
+    /// The column's name, with its prefix. Few bytes of a tile can give that to many columns, and mean as many.
     pub(crate) fn named(&mut self, layer: Layer<'_>, outline: &ColumnOutline, name: &mut String) -> Result<(), Error> {
         let prefix = layer.text(&outline.prefix);
-        self.budget.bytes(prefix.len(), 1)?;
+        self.budget.bytes(prefix.len() + size_of::<PropertyData>(), 1)?;
         name.clear();
         name.push_str(prefix);
         name.push_str(layer.text(&outline.name));
@@ -543,14 +621,8 @@ impl Core {
             }
             Logical::FloatDictionary => {
                 let codes = codes.scratch(out.len(), &self.budget)?;
-                let dictionary = &streams[1];
-                let (entries, table) = (dictionary.count as usize, layer.payload(dictionary));
+                let (entries, table) = (streams[1].count as usize, layer.payload(&streams[1]));
                 integers::words(stream.physical, payload, strict, codes, options, scratch).and_then(|()| {
-                    // Before there is memory for the entries.
-                    let (found, expected) = (table.bytes().len() as u64, entries as u64 * size_of::<T>() as u64);
-                    if found != expected {
-                        return Err(fault(MltFault::Length { found, expected }, VALUES).at(table.offset()));
-                    }
                     float_dictionary::decode(codes, payload.offset(), table, entries, out, options, scratch)
                 })
             }

@@ -411,7 +411,7 @@ impl Core {
         self.memory = memory;
         result.map_err(|e| {
             let column = layer.columns().find(|column| column.kind() == Kind::Geometry);
-            e.in_layer(layer.place(column.map(|column| column.index())))
+            e.near(layer.geometry_span().start).in_layer(layer.place(column.map(|column| column.index())))
         })
     }
 

@@ -205,7 +205,7 @@ struct Handed {
 impl Core {
     /// A nested column.
     pub(crate) fn nested(&mut self, column: Column<'_>, out: &mut NestedData) -> Result<(), Error> {
-        self.try_nested(column, out).map_err(|e| e.in_layer(column.place()))
+        self.try_nested(column, out).map_err(|e| e.of_column(column))
     }
 
     fn try_nested(&mut self, column: Column<'_>, out: &mut NestedData) -> Result<(), Error> {
@@ -228,6 +228,7 @@ impl Core {
         out: &mut NestedData,
     ) -> Result<(), Error> {
         let (node, at, slots) = (layer.node(index), out.nodes.get().len(), handed.slots);
+        self.budget.bytes(1, size_of::<NodeData>())?;
         out.nodes.next();
         let (before, this) = out.nodes.split(at);
         let this = &mut this[0];

@@ -376,18 +376,33 @@ impl Tracer<'_> {
     /// Shows what a payload consists of, and its first values.
     fn payload(&mut self, stream: &Stream, payload: Input<'_>) -> Result<(), Error> {
         let (count, span) = (stream.count as usize, payload.offset()..payload.end());
-        match stream.role {
-            Role::Lengths | Role::DictLengths => self.lengths = None,
-            Role::SymbolLengths => self.symbols = None,
-            Role::Values | Role::DictValues | Role::Corpus | Role::SymbolTable => return self.blob(stream, payload),
-            Role::FloatDictionary => return self.floats(payload, count),
-            _ => {}
-        }
-        match stream.logical {
-            Logical::Bitmap | Logical::BooleanRuns | Logical::Sparse | Logical::BooleanRle => {
+        let floats = stream.role == Role::Data && matches!(self.data_type, DataType::Float | DataType::Double);
+        match (stream.role, stream.logical) {
+            (Role::Lengths | Role::DictLengths, _) => self.lengths = None,
+            (Role::SymbolLengths, _) => self.symbols = None,
+            (Role::Values | Role::DictValues | Role::Corpus | Role::SymbolTable, _) => {
+                return self.blob(stream, payload);
+            }
+            (Role::FloatDictionary, _) => return self.floats(payload, count),
+            (_, Logical::None) if floats => return self.floats(payload, count),
+            (_, Logical::Bitmap | Logical::BooleanRuns | Logical::Sparse | Logical::BooleanRle) => {
                 return self.truth(stream.logical, payload, count);
             }
-            Logical::Rans => return self.rans(payload, stream.count),
+            (_, Logical::Rans) => return self.rans(payload, stream.count),
+            _ => {}
+        }
+        let walked = self.words(stream, payload);
+        if self.too_many(stream.count.into(), span) {
+            return walked;
+        }
+        // What the decoder finds is the fault, if both find one.
+        self.values_of(stream, payload).and(walked)
+    }
+
+    /// Shows what the payload of integers or vertices consists of.
+    fn words(&mut self, stream: &Stream, payload: Input<'_>) -> Result<(), Error> {
+        let (count, span) = (stream.count, payload.offset()..payload.end());
+        match stream.logical {
             Logical::RlePairs | Logical::DeltaRlePairs => {
                 let (bits, mut rest) = (if self.wide(stream) { 64 } else { 32 }, payload);
                 let next = || {
@@ -403,7 +418,9 @@ impl Tracer<'_> {
                 self.step("width", span.start..span.start + 1, width);
                 self.step("packed words", span.start + 1..span.end, format_args!("{count} words"));
             }
-            Logical::Rle { runs } | Logical::DeltaRle { runs } if stream.physical == Physical::VarInt => {
+            Logical::Rle { runs } | Logical::DeltaRle { runs }
+                if stream.physical == Physical::VarInt && payload.bytes().len() / 2 >= runs as usize =>
+            {
                 let mut rest = payload;
                 for _ in 0..runs {
                     varint::next(&mut rest, if self.wide(stream) { 64 } else { 32 })?;
@@ -422,16 +439,15 @@ impl Tracer<'_> {
                         self.fastpfor(Form::of_128(payload, bits, self.options.packing), payload, words)?;
                     }
                     Physical::VarInt => {
-                        self.step("varints", span.clone(), format_args!("{words} words"));
+                        self.step("varints", span, format_args!("{words} words"));
                     }
-                    Physical::None if self.data_type == DataType::Float || self.data_type == DataType::Double => {}
                     Physical::None => {
-                        self.step("words", span.clone(), format_args!("{words} little-endian words"));
+                        self.step("words", span, format_args!("{words} little-endian words"));
                     }
                 }
             }
         }
-        if self.too_many(stream.count.into(), span) { Ok(()) } else { self.values_of(stream, payload) }
+        Ok(())
     }
 
     /// Whether so many values are not expanded for a few to be shown; shows that.
@@ -454,7 +470,7 @@ impl Tracer<'_> {
 
     /// Shows the first values of words, and keeps lengths.
     fn values_of(&mut self, stream: &Stream, payload: Input<'_>) -> Result<(), Error> {
-        use DataType::{Double, Float, Int8, Int32, Int64};
+        use DataType::{Float, Int8, Int32, Int64};
         let signed = stream.role == Role::Data && matches!(self.data_type, Int8 | Int32 | Int64);
         let strict = self.version == 2;
         let coding = Coding::of(stream, signed, strict);
@@ -463,9 +479,7 @@ impl Tracer<'_> {
         let (options, scratch) = (self.options, &mut self.scratch);
         // Before memory is taken for values.
         coding.check(stream.words.into(), payload)?;
-        let floats = stream.role == Role::Data && matches!(self.data_type, Float | Double);
         let shown = match stream.logical {
-            Logical::None if floats => return self.floats(payload, count),
             Logical::Alp { scale, base } => {
                 let mut offsets = vec![0; count];
                 integers::alp_offsets(stream.physical, payload, strict, &mut offsets, &options, scratch)?;
@@ -592,8 +606,9 @@ impl Tracer<'_> {
         let start = words.offset();
         let values = fastpfor::block_values(&mut words, form, count as usize)?;
         self.step("block values", start..words.offset(), format_args!("{values} of {count}"));
-        let mut left = values;
-        for number in 0..values.div_ceil(fastpfor::PAGE) {
+        let (mut left, pages) = (values, values.div_ceil(fastpfor::PAGE));
+        let mut others = words.offset();
+        for number in 0..pages {
             let here = left.min(fastpfor::PAGE);
             left -= here;
             let from = words.offset();
@@ -630,6 +645,11 @@ impl Tracer<'_> {
                     self.step("exception array", array.start..words.offset(), detail);
                 }
             }
+            others = if shown { words.offset() } else { others };
+        }
+        if pages > SHOWN {
+            let more = format_args!("{} more", pages - SHOWN);
+            self.step(format_args!("pages {SHOWN} to {}", pages - 1), others..words.offset(), more);
         }
         let tail = count as usize - values;
         self.step("tail", words.offset()..words.end(), format_args!("{tail} values"));
@@ -663,7 +683,7 @@ impl Tracer<'_> {
         let span = payload.offset()..payload.end();
         if stream.role == Role::SymbolTable {
             self.table = None;
-            let Some(lengths) = self.symbols.take() else { return Ok(()) };
+            let Some(lengths) = self.symbols.take() else { return self.rest(span) };
             let table = Table::read(&lengths, payload)?;
             let mut at = span.start;
             let mut symbols = table.symbols().map(|(symbol, length)| {
@@ -674,13 +694,13 @@ impl Tracer<'_> {
             self.list("symbol", || Ok(symbols.next()), |(symbol, span)| (span.clone(), format!("\"{symbol}\"")))?;
             drop(symbols);
             self.table = Some(table);
-            return Ok(());
+            return self.rest(at..span.end);
         }
         let table = if stream.role == Role::Corpus { self.table.take() } else { None };
-        let Some(lengths) = self.lengths.take() else { return Ok(()) };
+        let Some(lengths) = self.lengths.take() else { return self.rest(span) };
         let blob = match &table {
             Some(table) => Blob::Fsst(table, payload),
-            None if stream.role == Role::Corpus => return Ok(()),
+            None if stream.role == Role::Corpus => return self.rest(span),
             None => Blob::Plain(payload),
         };
         let front_coded = stream.logical == Logical::FrontCoded;
@@ -697,7 +717,11 @@ impl Tracer<'_> {
                 let stored = if front_coded { lengths[lengths.len() / 2 + i] } else { lengths[i] };
                 let from = at;
                 at += u64::from(stored);
-                (entry, if table.is_some() { span.clone() } else { from..at })
+                if table.is_some() {
+                    at = span.end;
+                    return (entry, span.clone());
+                }
+                (entry, from..at)
             }))
         };
         self.list("value", next, |(entry, span)| {
@@ -708,7 +732,17 @@ impl Tracer<'_> {
                 String::new()
             };
             (span.clone(), format!("{cut:?}{more}"))
-        })
+        })?;
+        self.rest(at..span.end)
+    }
+
+    /// Shows bytes that are no symbol or value that is shown.
+    fn rest(&mut self, span: Span) -> Result<(), Error> {
+        if !span.is_empty() {
+            let bytes = span.end - span.start;
+            self.step("other bytes", span, bytes);
+        }
+        Ok(())
     }
 }
 
@@ -814,6 +848,97 @@ mod tests {
         let tile = [&[u8::try_from(column.len()).unwrap()][..], &column].concat();
         let told = lines(&trace(&tile, Traced::Tile, &options())).join("\n");
         assert!(told.contains("column type: 0x06: UInt32"), "{told}");
+    }
+
+    /// What a payload is made of does not depend on the column before it, and is told to the last byte.
+    #[test]
+    fn payloads() {
+        // A float, then an integer as it is, and text of whose bytes the last two are no value's.
+        let columns: [&[u8]; 3] = [
+            &[9, 1, b'f', 0x00, 0, 0, 0x80, 0x3f],
+            &[6, 1, b'n', 0x00, 7, 0, 0, 0],
+            &[11, 1, b't', 0x00, 1, 0, 0, 0, 0x04, 3, b'a', b'b', b'c'],
+        ];
+        let body = [&[2, 1, b'l', 0x16, 1, 0, 0x00, 0, 0, 0, 0, 2, 0, 0, 0, 3][..], &columns.concat()].concat();
+        let tile = [&[u8::try_from(body.len()).unwrap()][..], &body].concat();
+        let trace = trace(&tile, Traced::Tile, &options());
+        assert!(trace.fault.is_none(), "{trace:?}");
+        let told = lines(&trace).join("\n");
+        for line in [
+            "8..16 words: 2 little-endian words",
+            "21..25 values: [1.0]",
+            "29..33 words: 1 little-endian words",
+            "37..41 words: 1 little-endian words",
+            "43..44 value 0: \"a\"",
+            "44..46 other bytes: 2",
+        ] {
+            assert!(told.contains(line), "{line} in\n{told}");
+        }
+        assert_eq!(told.matches("little-endian").count(), 3, "{told}");
+    }
+
+    /// Pages of FastPFOR that are not shown each are told together.
+    #[test]
+    fn many_pages() {
+        let pages = SHOWN + 2;
+        let n = pages * fastpfor::PAGE;
+        let mut payload = u32::try_from(n).unwrap().to_le_bytes().to_vec();
+        for _ in 0..pages {
+            // Blocks of no bits, and no exceptions.
+            payload.extend([1u32, 1024].iter().flat_map(|word| word.to_le_bytes()));
+            payload.extend([0; 1024 + 4]);
+        }
+        let uleb = |mut value: usize| {
+            let mut bytes = Vec::new();
+            while value > 127 {
+                bytes.push(value.to_le_bytes()[0] | 0x80);
+                value >>= 7;
+            }
+            bytes.push(value.to_le_bytes()[0]);
+            bytes
+        };
+        // Types of as many features as the layer has: all points, at vertices that are no more.
+        let types = [&[0x0c][..], &uleb(payload.len()), &payload].concat();
+        let head = [&[2, 1, b'l', 0x06][..], &uleb(n), &[1]].concat();
+        let run = [&uleb(n)[..], &[0]].concat();
+        let offsets = [&[0x20][..], &uleb(run.len()), &run].concat();
+        let body = [&head[..], &types, &[0x88, 1, 2, 0, 0], &offsets, &[0]].concat();
+        let tile = [&uleb(body.len())[..], &body].concat();
+        let trace = trace(&tile, Traced::Tile, &options());
+        assert!(trace.fault.is_none(), "{:?}", trace.fault);
+        let told = lines(&trace);
+        let others = told.iter().find(|line| line.contains("pages ")).expect("other pages");
+        assert!(others.ends_with(&format!("pages {SHOWN} to {}: 2 more", pages - 1)), "{others}");
+        let start = (tile.len() - payload.len() - 5 - offsets.len() - 1) as u64;
+        let page = 1036;
+        let (from, to) = (start + 4 + SHOWN as u64 * page, start + 4 + pages as u64 * page);
+        assert!(others.contains(&format!(" {from}..{to} ")), "{others}, from {start}");
+    }
+
+    /// The fault of a payload is that of its decoder.
+    #[test]
+    fn faults_of_decoders() {
+        // Types in runs of version 1: of two values, in words of too few bytes, of wrong sums, cut, too many.
+        let payloads: [&[u8]; 6] =
+            [&[2], &[2, 0, 9], &[3, 0], &[1, 0], &[0x82, 0x80], &[0x80, 0x80, 0x80, 0x80, 0x80, 1]];
+        let pairs: [&[u8]; 6] =
+            [&[3, 0, 1], &[1, 0, 9, 9, 9], &[2], &[1, 0x80], &[0x82], &[0x80, 0x80, 0x80, 0x80, 0x80, 1]];
+        let tiles = payloads.map(|payload| {
+            let len = u8::try_from(payload.len()).unwrap();
+            [&[1, 1, b'l', 1, 1, 4, 2, 0x30, 0x62, 2, len, 1, 2][..], payload, &[0x13, 0x02, 4, 4, 0, 0, 0, 0]].concat()
+        });
+        let second = pairs.map(|payload| {
+            let len = u8::try_from(payload.len()).unwrap();
+            [&[2, 1, b'l', 0x06, 2, 0, 0x20, len][..], payload, &[0x08, 4, 0, 0, 0, 0, 0]].concat()
+        });
+        for body in tiles.into_iter().chain(second) {
+            let tile = [&[u8::try_from(body.len()).unwrap()][..], &body].concat();
+            let opened = Tile::open(&tile, &options()).unwrap();
+            let decoded = Decoder::with_options(options()).tile(&opened, &mut crate::mlt::TileData::new());
+            let traced = trace(&tile, Traced::Tile, &options()).fault;
+            let told = |fault: Option<Error>| fault.map(|fault| fault.to_string());
+            assert_eq!(told(traced), told(decoded.err()), "{tile:x?}");
+        }
     }
 
     /// Steps end at a fault: of a header, of a payload, between streams.

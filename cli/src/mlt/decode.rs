@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use tilekern::Error;
 use tilekern::mlt::{Layer, LayerData, Options, Property, Tile, Value};
 
-use super::json::{LayerJson, type_name};
+use super::json::{Exact, LayerJson, OfVertices, Slot, type_name};
 use super::{GEOMETRY, IDS, Item, Parts, Reader, choose, geojson, items, layers, names, open};
 use crate::Verdict;
 use crate::archive::Place;
@@ -139,7 +139,7 @@ fn entries<'t>(tile: &'t Tile<'_>, request: &Request<'_>) -> Result<Vec<Entry<'t
     let path = request.path;
     let named: Result<Vec<Vec<Layer<'t>>>, Fault> =
         request.layers.iter().map(|word| layers(tile, word, path)).collect();
-    let named: Vec<usize> = named?.into_iter().flatten().map(|layer| layer.number()).collect();
+    let named: HashSet<usize> = named?.into_iter().flatten().map(|layer| layer.number()).collect();
     let wanted = |layer: &Layer<'_>| request.layers.is_empty() || named.contains(&layer.number());
     // A word that is given twice is meant once.
     let mut seen = HashSet::new();
@@ -232,6 +232,9 @@ impl Serialize for Collection<'_, '_> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("type", "FeatureCollection")?;
         map.serialize_entry("features", &CollectionFeatures(self.0))?;
+        if let Some(fault) = &*self.0.fault.borrow() {
+            map.serialize_entry("error", fault)?;
+        }
         map.end()
     }
 }
@@ -306,27 +309,31 @@ fn columns(parts: &Parts<'_>) -> Table {
         table.row([quoted(column.name), kind, there, nulls, valid(column)]);
     }
     for column in &parts.m_values {
-        let lists = (0..column.len).filter_map(|i| column.get(i));
-        let mut texts = lists.map(|values| {
-            let values: Vec<super::json::Exact<'_>> = values.map(super::json::Exact).collect();
-            short(&values)
-        });
+        let there = (0..column.len).filter(|&feature| column.get(feature).is_some());
+        let mut texts = there.map(|feature| short(&OfVertices { column, feature, value: Exact }));
         let [there, nulls] = [count(column.len - column.nulls), count(column.nulls)];
         table.row([quoted(column.name), type_name(&column.values).to_owned(), there, nulls, first(&mut texts)]);
     }
     for column in &parts.nested {
         let root = column.root;
         let slots = (0..root.len()).filter(|&slot| root.is_valid(slot));
-        let mut texts = slots.map(|slot| short(&super::json::Slot { node: root, slot, value: super::json::Exact }));
+        let mut texts = slots.map(|slot| short(&Slot { node: root, slot, value: Exact }));
         let [there, nulls] = [count(root.len() - root.nulls()), count(root.nulls())];
         table.row([quoted(column.name), "nested".to_owned(), there, nulls, first(&mut texts)]);
     }
     table
 }
 
-/// The start of a value that is no single one, as JSON.
+/// The start of a value that is no single one, as JSON: no more is written than there is room for.
 fn short(value: &impl Serialize) -> String {
-    cut(&serde_json::to_string(value).unwrap_or_default(), TEXT).into_owned()
+    let mut room = [0; 4 * (TEXT + 1)];
+    let mut rest = &mut room[..];
+    let left = match serde_json::to_writer(&mut rest, value) {
+        Ok(()) => rest.len(),
+        Err(_) => 0,
+    };
+    let text = String::from_utf8_lossy(&room[..room.len() - left]);
+    cut(&text, TEXT).into_owned()
 }
 
 /// A value in a table.

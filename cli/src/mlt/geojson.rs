@@ -7,15 +7,17 @@ use serde::{Serialize, Serializer};
 use tilekern::mlt::{Geometry, Path, Paths, Shape, Value};
 
 use super::Parts;
-use super::json::Slot;
+use super::json::{OfVertices, Slot};
 use crate::archive::Place;
 
 /// A feature of a layer.
-pub struct Feature<'a> {
-    pub parts: &'a Parts<'a>,
-    pub feature: usize,
+struct Feature<'a> {
+    parts: &'a Parts<'a>,
+    feature: usize,
     /// The tile, where coordinates are to be degrees.
-    pub place: Option<Place>,
+    place: Option<Place>,
+    /// Whether the layer's own name, and extent, have a key.
+    own: [bool; 2],
 }
 
 impl Serialize for Feature<'_> {
@@ -63,18 +65,13 @@ struct Properties<'a>(&'a Feature<'a>);
 
 impl Serialize for Properties<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Feature { parts, feature, .. } = *self.0;
+        let Feature { parts, feature, own, .. } = *self.0;
         let mut map = to.serialize_map(None)?;
-        // What the tile itself has under these names stands in their place: a key is there once.
-        let names = || parts.columns.iter().map(|column| column.name);
-        let others =
-            || parts.nested.iter().map(|column| column.name).chain(parts.m_values.iter().map(|column| column.name));
-        let free = |name: &str| !names().chain(others()).any(|taken| taken == name);
-        if free("_layer") {
-            map.serialize_entry("_layer", parts.layer.name())?;
+        if own[0] {
+            map.serialize_entry(OWN[0], parts.layer.name())?;
         }
-        if free("_extent") {
-            map.serialize_entry("_extent", &parts.layer.extent())?;
+        if own[1] {
+            map.serialize_entry(OWN[1], &parts.layer.extent())?;
         }
         for column in parts.columns.iter().filter(|column| column.is_valid(feature)) {
             map.serialize_entry(column.name, &Plain(column.get(feature)))?;
@@ -83,8 +80,8 @@ impl Serialize for Properties<'_> {
             map.serialize_entry(column.name, &Slot { node: column.root, slot: feature, value: Plain })?;
         }
         for column in &parts.m_values {
-            if let Some(values) = column.get(feature) {
-                map.serialize_entry(column.name, &values.map(Plain).collect::<Vec<_>>())?;
+            if column.get(feature).is_some() {
+                map.serialize_entry(column.name, &OfVertices { column, feature, value: Plain })?;
             }
         }
         map.end()
@@ -108,6 +105,7 @@ enum Ring {
     Hole,
 }
 
+#[derive(Clone, Copy)]
 struct Located<'a> {
     geometry: &'a Geometry,
     feature: &'a Feature<'a>,
@@ -115,70 +113,85 @@ struct Located<'a> {
 
 impl Serialize for Located<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let shape = self.geometry.shape(self.feature.feature);
+        let Located { geometry, feature } = *self;
+        let shape = geometry.shape(feature.feature);
         let mut map = to.serialize_map(Some(2))?;
         map.serialize_entry("type", shape.geometry_type().name())?;
-        // Vertices stand in the order of the shape's parts.
-        let mut walk =
-            Walk { located: self, at: self.geometry.vertex_range(self.feature.feature).map(|range| range.start) };
+        let line = |path| Line { of: *self, path, ring: None };
+        let rings = |rings| Rings { of: *self, rings };
         match shape {
-            Shape::Point(vertex) => map.serialize_entry("coordinates", &walk.position(vertex))?,
-            Shape::LineString(path) | Shape::MultiPoint(path) => {
-                map.serialize_entry("coordinates", &walk.path(path))?
+            Shape::Point(vertex) => {
+                let at = geometry.vertex_range(feature.feature).unwrap_or_default().start;
+                map.serialize_entry("coordinates", &self.position(vertex, at))?;
             }
-            Shape::MultiLineString(paths) => {
-                map.serialize_entry("coordinates", &paths.map(|path| walk.path(path)).collect::<Vec<_>>())?;
-            }
-            Shape::Polygon(rings) => map.serialize_entry("coordinates", &walk.rings(rings))?,
-            Shape::MultiPolygon(polygons) => {
-                map.serialize_entry("coordinates", &polygons.map(|rings| walk.rings(rings)).collect::<Vec<_>>())?;
-            }
+            Shape::LineString(path) | Shape::MultiPoint(path) => map.serialize_entry("coordinates", &line(path))?,
+            Shape::MultiLineString(paths) => map.serialize_entry("coordinates", &Listed(paths.map(line)))?,
+            Shape::Polygon(of) => map.serialize_entry("coordinates", &rings(of))?,
+            Shape::MultiPolygon(of) => map.serialize_entry("coordinates", &Listed(of.map(rings)))?,
         }
         map.end()
     }
 }
 
-struct Walk<'a> {
-    located: &'a Located<'a>,
-    /// The next vertex, where it is known.
-    at: Option<usize>,
-}
-
-impl Walk<'_> {
-    fn position(&mut self, vertex: [i32; 2]) -> Position {
-        let Located { geometry, feature } = *self.located;
-        let height = self.at.and_then(|at| geometry.elevation(at));
-        self.at = self.at.map(|at| at + 1);
-        match (feature.place, height) {
-            (None, None) => Position::Tile(vertex),
-            (None, Some(height)) => Position::High(vertex[0], vertex[1], height),
-            (Some(place), height) => {
-                let [longitude, latitude] = degrees(place, feature.parts.layer.extent(), vertex);
-                match height {
-                    None => Position::Degrees([longitude, latitude]),
-                    Some(height) => Position::DegreesHigh([longitude, latitude, height]),
-                }
-            }
+impl Located<'_> {
+    /// The position of a vertex, by its number in the layer.
+    fn position(self, vertex: [i32; 2], at: usize) -> Position {
+        let Located { geometry, feature } = self;
+        let Some(place) = feature.place else {
+            return match geometry.elevation(at) {
+                None => Position::Tile(vertex),
+                Some(height) => Position::High(vertex[0], vertex[1], height),
+            };
+        };
+        let [longitude, latitude] = degrees(place, feature.parts.layer.extent(), vertex);
+        match geometry.elevation(at) {
+            None => Position::Degrees([longitude, latitude]),
+            Some(height) => Position::DegreesHigh([longitude, latitude, height]),
         }
     }
+}
 
-    fn path(&mut self, path: Path<'_>) -> Vec<Position> {
-        path.iter().map(|vertex| self.position(vertex)).collect()
+/// A list that is written as it is made.
+struct Listed<I>(I);
+
+impl<I: Iterator<Item: Serialize> + Clone> Serialize for Listed<I> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.clone())
     }
+}
 
-    /// Closed rings; in degrees outlines are counter-clockwise and holes clockwise, as the RFC has them.
-    fn rings(&mut self, rings: Paths<'_>) -> Vec<Vec<Position>> {
-        let turn = self.located.feature.place.is_some();
-        let ring = |(i, path): (usize, Path<'_>)| {
-            let mut ring = self.path(path);
-            let kind = if i == 0 { Ring::Outline } else { Ring::Hole };
-            if turn && !is_wound(path, kind) {
-                ring.reverse();
-            }
-            ring.extend(ring.first().copied());
-            ring
+/// The rings of a polygon.
+struct Rings<'a> {
+    of: Located<'a>,
+    rings: Paths<'a>,
+}
+
+impl Serialize for Rings<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let kinds = std::iter::once(Ring::Outline).chain(std::iter::repeat(Ring::Hole));
+        let rings = self.rings.clone().zip(kinds);
+        to.collect_seq(rings.map(|(path, kind)| Line { of: self.of, path, ring: Some(kind) }))
+    }
+}
+
+/// Positions in a row. Rings are closed; in degrees outlines are counter-clockwise and holes clockwise, as the RFC has them.
+struct Line<'a> {
+    of: Located<'a>,
+    path: Path<'a>,
+    ring: Option<Ring>,
+}
+
+impl Serialize for Line<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Line { of, path, ring } = *self;
+        let turned = of.feature.place.is_some() && ring.is_some_and(|kind| !is_wound(path, kind));
+        let closing = if ring.is_some() { path.len().min(1) } else { 0 };
+        let position = |i: usize| {
+            let i = i % path.len();
+            let i = if turned { path.len() - 1 - i } else { i };
+            of.position(path.get(i), path.index(i))
         };
-        rings.enumerate().map(ring).collect()
+        to.collect_seq((0..path.len() + closing).map(position))
     }
 }
 
@@ -204,9 +217,17 @@ fn degrees(place: Place, extent: u32, [x, y]: [i32; 2]) -> [f64; 2] {
     [longitude, latitude]
 }
 
+/// The keys that every feature has beside its properties. What the tile itself has under these names stands in their place.
+const OWN: [&str; 2] = ["_layer", "_extent"];
+
 /// All features of a layer, into a list.
 pub fn features<S: SerializeSeq>(parts: &Parts<'_>, place: Option<Place>, list: &mut S) -> Result<(), S::Error> {
-    (0..parts.layer.features()).try_for_each(|feature| list.serialize_element(&Feature { parts, feature, place }))
+    let own = OWN.map(|own| {
+        !(parts.columns.iter().any(|column| column.name == own)
+            || parts.nested.iter().any(|column| column.name == own)
+            || parts.m_values.iter().any(|column| column.name == own))
+    });
+    (0..parts.layer.features()).try_for_each(|feature| list.serialize_element(&Feature { parts, feature, place, own }))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Decoded layers as JSON: all values exactly, floating-point numbers as their bits; or digests of them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -105,13 +105,15 @@ impl<'a> MValueJson<'a> {
 #[derive(Serialize)]
 struct NestedJson<'a> {
     name: &'a str,
-    shape: ShapeOf<'a>,
+    /// None: it is too large.
+    shape: Option<ShapeOf<'a>>,
     values: Listed<'a>,
 }
 
 impl<'a> NestedJson<'a> {
     fn of(column: &Nested<'a>, values: Listed<'a>) -> NestedJson<'a> {
-        NestedJson { name: column.name, shape: shape_of(&column.root), values }
+        let shape = Some(shape_of(&column.root)).filter(|shape| shape.size() <= SHAPE);
+        NestedJson { name: column.name, shape, values }
     }
 }
 
@@ -131,14 +133,36 @@ pub fn type_name(values: &Values<'_>) -> &'static str {
     }
 }
 
+/// Types that a shape has at most: a few nested maps, each with a few keys, are of very many.
+const SHAPE: usize = 1 << 20;
+
 /// What a nested column's values are like.
-#[derive(Clone, Serialize)]
+#[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
 enum ShapeOf<'a> {
     List(Box<ShapeOf<'a>>),
     Map(BTreeMap<&'a str, ShapeOf<'a>>),
+    /// Keys whose values are all alike.
+    #[serde(rename = "map", serialize_with = "keyed")]
+    Keys(BTreeSet<&'a str>, Box<ShapeOf<'a>>),
     #[serde(untagged)]
     Value(&'static str),
+}
+
+fn keyed<S: Serializer>(keys: &BTreeSet<&str>, shape: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(keys.iter().map(|key| (key, shape)))
+}
+
+impl ShapeOf<'_> {
+    /// Types that are written.
+    fn size(&self) -> usize {
+        match self {
+            ShapeOf::Value(_) => 1,
+            ShapeOf::List(element) => element.size(),
+            ShapeOf::Map(fields) => fields.values().fold(0, |sum, field| sum.saturating_add(field.size())),
+            ShapeOf::Keys(keys, value) => keys.len().saturating_mul(value.size()),
+        }
+    }
 }
 
 fn shape_of<'a>(node: &NestedNode<'a>) -> ShapeOf<'a> {
@@ -146,9 +170,8 @@ fn shape_of<'a>(node: &NestedNode<'a>) -> ShapeOf<'a> {
         NestedKind::Struct(fields) => ShapeOf::Map(fields.map(|field| (field.name(), shape_of(&field))).collect()),
         NestedKind::List { element, .. } => ShapeOf::List(Box::new(shape_of(&element))),
         NestedKind::Map { offsets, keys, value } => {
-            let shape = shape_of(&value);
             let entries = offsets.last().map_or(0, |&end| end as usize);
-            ShapeOf::Map((0..entries).map(|entry| (keys.get(entry), shape.clone())).collect())
+            ShapeOf::Keys((0..entries).map(|entry| keys.get(entry)).collect(), Box::new(shape_of(&value)))
         }
         NestedKind::Values(values) => ShapeOf::Value(type_name(&values)),
         _ => ShapeOf::Value(""),
@@ -192,12 +215,28 @@ impl Serialize for List<'_> {
                 // Triangles without outlines share their vertices.
                 &z[geometry.vertex_range(feature).unwrap_or(0..0)]
             })),
-            List::MValues(column) => to.collect_seq(
-                (0..column.len).map(|i| column.get(i).map(|values| values.map(Exact).collect::<Vec<_>>())),
-            ),
+            List::MValues(column) => {
+                to.collect_seq((0..column.len).map(|feature| OfVertices { column, feature, value: Exact }))
+            }
             List::Nested(column) => {
                 to.collect_seq((0..column.root.len()).map(|slot| Slot { node: column.root, slot, value: Exact }))
             }
+        }
+    }
+}
+
+/// The values of a feature's vertices, which are written in some way.
+pub struct OfVertices<'a, F> {
+    pub column: &'a MValues<'a>,
+    pub feature: usize,
+    pub value: F,
+}
+
+impl<'a, F: Fn(Value<'a>) -> V, V: Serialize> Serialize for OfVertices<'a, F> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.column.get(self.feature) {
+            Some(values) => to.collect_seq(values.map(&self.value)),
+            None => to.serialize_unit(),
         }
     }
 }

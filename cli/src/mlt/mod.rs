@@ -8,13 +8,12 @@ pub mod json;
 pub mod trace;
 pub mod verify;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use tilekern::Error;
 use tilekern::mlt::{
-    Column, Decoder, Geometry, Kind, Layer, LayerData, MValueData, MValues, Nested, NestedData, Options, Packing,
-    Property, PropertyData, Tile,
+    Column, Decoder, Geometry, Kind, Layer, LayerData, MValues, Nested, Options, Packing, Property, Tile,
 };
 
 use crate::fault::Fault;
@@ -142,85 +141,45 @@ pub struct Parts<'a> {
 /// Decodes layers one after the other, into the same memory.
 pub struct Reader {
     decoder: Decoder,
-    whole: LayerData,
-    ids: PropertyData,
-    geometry: Geometry,
-    columns: Vec<PropertyData>,
-    m_values: Vec<MValueData>,
-    nested: Vec<NestedData>,
+    data: LayerData,
 }
 
 impl Reader {
     pub fn new(options: Options) -> Reader {
-        Reader {
-            decoder: Decoder::with_options(options),
-            whole: LayerData::new(),
-            ids: PropertyData::new(),
-            geometry: Geometry::new(),
-            columns: Vec::new(),
-            m_values: Vec::new(),
-            nested: Vec::new(),
-        }
+        Reader { decoder: Decoder::with_options(options), data: LayerData::new() }
     }
 
     /// A layer with all that it has.
     pub fn layer<'a>(&'a mut self, layer: Layer<'a>) -> Result<Parts<'a>, Error> {
-        self.decoder.layer(layer, &mut self.whole)?;
-        let whole = &self.whole;
-        Ok(Parts {
-            layer,
-            ids: Some(whole.ids()),
-            geometry: Some(whole.geometry()),
-            columns: whole.properties().collect(),
-            m_values: whole.m_values().collect(),
-            nested: whole.nested().collect(),
-        })
+        self.decoder.layer(layer, &mut self.data)?;
+        Ok(self.parts(layer, true, true))
     }
 
-    /// Some parts of a layer, without a look at the others.
+    /// Some parts of a layer, in its order, without a look at the others.
     pub fn some<'a>(&'a mut self, layer: Layer<'a>, items: &[Item<'_>]) -> Result<Parts<'a>, Error> {
-        let (mut ids, mut geometry, mut columns, mut m_values, mut nested) = (None, false, 0, 0, 0);
+        let (mut ids, mut geometry, mut columns) = (false, false, HashSet::new());
         for item in items {
             match item {
-                Item::Ids => ids = Some(self.decoder.ids(layer, &mut self.ids)?),
-                Item::Geometry => {
-                    self.decoder.geometry(layer, &mut self.geometry)?;
-                    geometry = true;
+                Item::Ids => {
+                    ids = true;
+                    columns.extend(layer.ids().map(|column| column.index()));
                 }
-                Item::Column(column) => match column.kind() {
-                    Kind::MValue => {
-                        let out = next(&mut self.m_values, &mut m_values);
-                        self.decoder.m_value(*column, out)?;
-                    }
-                    Kind::Nested => {
-                        let out = next(&mut self.nested, &mut nested);
-                        self.decoder.nested(*column, out)?;
-                    }
-                    Kind::Property | Kind::Child => {
-                        let out = next(&mut self.columns, &mut columns);
-                        self.decoder.property(*column, out)?;
-                    }
-                    // It has no values.
-                    _ => {}
-                },
+                Item::Geometry => geometry = true,
+                Item::Column(column) => columns.extend([column.index()]),
             }
         }
-        Ok(Parts {
-            layer,
-            ids: ids.map(|there| there.then(|| self.ids.get())),
-            geometry: geometry.then_some(&self.geometry),
-            columns: self.columns[..columns].iter().map(PropertyData::get).collect(),
-            m_values: self.m_values[..m_values].iter().map(MValueData::get).collect(),
-            nested: self.nested[..nested].iter().map(NestedData::get).collect(),
-        })
+        self.decoder.some(layer, geometry, |column| columns.contains(&column.index()), &mut self.data)?;
+        Ok(self.parts(layer, ids, geometry))
     }
-}
 
-/// One more of a list of which the first `n` are in use.
-fn next<'l, T: Default>(list: &'l mut Vec<T>, n: &mut usize) -> &'l mut T {
-    if list.len() == *n {
-        list.push(T::default());
+    fn parts<'a>(&'a self, layer: Layer<'a>, ids: bool, geometry: bool) -> Parts<'a> {
+        Parts {
+            layer,
+            ids: ids.then(|| self.data.ids()),
+            geometry: geometry.then(|| self.data.geometry()),
+            columns: self.data.properties().collect(),
+            m_values: self.data.m_values().collect(),
+            nested: self.data.nested().collect(),
+        }
     }
-    *n += 1;
-    &mut list[*n - 1]
 }

@@ -5,10 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use indicatif::{HumanCount, ProgressBar};
-use tilekern::ErrorKind;
-use tilekern::mlt::{Kind, Options, Tile};
+use tilekern::mlt::{Decoder, Options, Tile};
 
-use super::{Item, Reader, told, unopened};
+use super::{told, unopened};
 use crate::archive::Archive;
 use crate::fault::Fault;
 use crate::packed;
@@ -47,30 +46,16 @@ pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
         Ok(tile) => tile,
         Err(error) => return vec![unopened(error, bytes, path)],
     };
-    let mut reader = Reader::new(*options);
-    let mut faults: Vec<Fault> = Vec::new();
+    let (mut decoder, mut faults) = (Decoder::with_options(*options), Vec::new());
     for layer in tile.layers() {
-        let columns = layer.columns().filter(|column| !matches!(column.kind(), Kind::Id | Kind::Geometry));
-        let items = [Item::Ids, Item::Geometry].into_iter().chain(columns.map(Item::Column));
-        // Most are sound, and take one look.
-        let Err(whole) = reader.layer(layer).map(drop) else { continue };
-        let (before, mut seen) = (faults.len(), HashSet::new());
-        for item in items {
-            if let Err(error) = reader.some(layer, &[item]) {
-                // The children of a shared dictionary, and what shares a presence field, have their faults in common.
-                let fault = told(error, &tile, options, path);
-                if seen.insert((fault.kind, fault.offset)) {
-                    faults.push(fault);
-                }
+        // What several columns have in common is told once.
+        let mut seen = HashSet::new();
+        decoder.faults(layer, |error| {
+            let fault = told(error, &tile, options, path);
+            if seen.insert((fault.kind, fault.offset)) {
+                faults.push(fault);
             }
-        }
-        // A dictionary that no column shares is looked at with the whole layer alone. More than the limits allow at once is
-        // no fault where all columns are within them.
-        let shared =
-            layer.columns().any(|column| column.kind() == Kind::SharedDictionary && column.children().len() == 0);
-        if faults.len() == before && (shared || !matches!(whole.kind(), ErrorKind::LimitExceeded { .. })) {
-            faults.push(told(whole, &tile, options, path));
-        }
+        });
     }
     faults
 }

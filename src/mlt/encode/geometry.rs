@@ -364,7 +364,7 @@ impl Streams {
             }
         };
         let of_z = matches!(logical, Logical::None | Logical::Delta | Logical::ComponentwiseDelta);
-        if components == 3 && (!of_z || coding.dictionary.is_some()) {
+        if components == 3 && !of_z {
             return Err(refused("z"));
         }
         let offsets = match (logical, coding.dictionary) {
@@ -376,12 +376,14 @@ impl Streams {
                     Logical::Morton { shift, .. } => Order::Morton { shift },
                     _ => Order::Hilbert,
                 };
+                let distinct = if components == 3 { vertices::dictionary::<3> } else { vertices::dictionary::<2> };
                 let offsets;
-                (flat, offsets) = vertices::dictionary(&flat, order);
+                (flat, offsets) = distinct(&flat, order);
                 Some((offsets, how))
             }
         };
-        let runs = matches!(logical, Logical::Rans).then_some(&geometry.runs[..]);
+        // Where there are no features, there are no levels.
+        let runs = (logical == Logical::Rans && !geometry.is_empty()).then_some(&geometry.runs[..]);
         let physical = self.physical::<u32>(words.unwrap_or_default())?;
         let mut payload = Vec::new();
         vertices::encode(physical, logical, &flat, components, runs, &mut payload);

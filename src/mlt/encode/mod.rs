@@ -260,10 +260,10 @@ impl LayerWriter {
         }
         let code = values::code(data_type, self.version)?;
         self.new_name(name, false)?;
+        let n = self.n_present(&presence)?;
         let (meta, mut data) = self.parts();
         data.byte(code | self.presence_nibble(&presence) << 4);
         data.text(name);
-        let n = self.n_present(&presence)?;
         self.put_presence(&presence, &mut data)?;
         data.nested(nested, n, matches!(data_type, DataType::List | DataType::Map), 1)?;
         self.names.insert(name.to_owned());
@@ -367,10 +367,10 @@ impl LayerWriter {
         }
         if let Some(name) = name {
             (if self.version == Version::V1 { &mut meta } else { &mut data }).text(name);
-            self.names.insert(name.to_owned());
         }
         self.put_presence(&presence, &mut data)?;
         data.values(values, Some(values.len()))?;
+        self.names.extend(name.map(str::to_owned));
         self.keep(&meta, &data);
         Ok(())
     }
@@ -420,7 +420,7 @@ impl LayerWriter {
         Ok((!matches!(presence, Presence::All)).then_some(n))
     }
 
-    /// How version 2 says it.
+    /// How version 2 says it, of a presence whose field is known to be there.
     fn presence_nibble(&self, presence: &Presence<'_>) -> u8 {
         match presence {
             Presence::All => 0,

@@ -146,18 +146,18 @@ pub enum Order {
     },
 }
 
-/// The distinct vertices of two coordinates, and the offset of each vertex among them.
+/// The distinct vertices of `N` coordinates, 2 or 3, and the offset of each vertex among them. Only x and y order them.
 ///
 /// # Panics
 /// If `vertices` holds no whole number of them.
 #[cfg(feature = "encode")]
-pub fn dictionary(vertices: &[i32], order: Order) -> (Vec<i32>, Vec<u32>) {
-    let (vertices, rest) = vertices.as_chunks::<2>();
-    assert!(rest.is_empty(), "vertices of two coordinates");
+pub fn dictionary<const N: usize>(vertices: &[i32], order: Order) -> (Vec<i32>, Vec<u32>) {
+    let (vertices, rest) = vertices.as_chunks::<N>();
+    assert!(rest.is_empty(), "vertices of {N} coordinates");
     let (mut entries, mut offsets) = super::distinct(vertices.iter().copied());
-    super::sort_entries(&mut entries, &mut offsets, |&[x, y]| match order {
-        Order::Hilbert => hilbert(x, y),
-        Order::Morton { shift } => morton::code(x, y, shift).into(),
+    super::sort_entries(&mut entries, &mut offsets, |vertex| match order {
+        Order::Hilbert => hilbert(vertex[0], vertex[1]),
+        Order::Morton { shift } => morton::code(vertex[0], vertex[1], shift).into(),
     });
     (entries.into_flattened(), offsets)
 }
@@ -271,7 +271,7 @@ mod tests {
         }
         #[cfg(feature = "encode")]
         for order in [Order::Hilbert, Order::Morton { shift: 0 }] {
-            assert_eq!(dictionary(&vertices, order), (entries.to_vec(), offsets.to_vec()));
+            assert_eq!(dictionary::<2>(&vertices, order), (entries.to_vec(), offsets.to_vec()));
         }
     }
 
@@ -280,7 +280,7 @@ mod tests {
     #[test]
     fn curve() {
         let vertices: Vec<i32> = (-32..32).flat_map(|x| (-32..32).flat_map(move |y| [x, y])).collect();
-        let (entries, offsets) = dictionary(&vertices, Order::Hilbert);
+        let (entries, offsets) = dictionary::<2>(&vertices, Order::Hilbert);
         let mut out = vec![0; vertices.len()];
         gather(&entries, 2, &offsets, 0, &mut out, &levels().next().unwrap()).unwrap();
         assert_eq!(out, vertices);
