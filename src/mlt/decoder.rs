@@ -136,6 +136,55 @@ impl Decoder {
         tile.layers().try_for_each(|layer| self.core.layer(layer, out.layers.next()))
     }
 
+    /// What is wrong with each part of a layer, tried by itself: ids, geometry, column by column, within the limits of one
+    /// call each. What columns share is decoded once for all of them: a dictionary, whose faults are told once, and the
+    /// topology. Codes into a dictionary that cannot be read are tried, but for where they lead.
+    ///
+    /// Columns that share a presence field have its faults in common: the same error comes for each.
+    pub fn faults(&mut self, layer: Layer<'_>, mut tell: impl FnMut(Error)) {
+        let (mut values, mut m_values, mut nested) = (PropertyData::new(), MValueData::new(), NestedData::new());
+        let (mut dictionary, mut entries) = (StringStore::default(), 0);
+        self.start();
+        // What the last dictionary, and the topology, take of the limits counts for every column that needs them.
+        let (mut with_dictionary, mut with_topology) = (self.core.budget, None);
+        self.core.ids(layer, &mut values).map_or_else(&mut tell, drop);
+        self.start();
+        self.core.geometry(layer, false, &mut self.geometry).unwrap_or_else(&mut tell);
+        for column in layer.columns() {
+            self.start();
+            let tried = match column.kind() {
+                Kind::Id | Kind::Geometry => Ok(()),
+                Kind::Property => self.core.property(column, None, &mut values),
+                Kind::SharedDictionary => {
+                    let streams = layer.streams(&column.outline().streams);
+                    let read = self.core.entries(layer, streams, None, &mut dictionary);
+                    (entries, with_dictionary) = match &read {
+                        Ok(()) => (dictionary.len(), self.core.budget),
+                        Err(_) => (usize::MAX, Budget::new(self.core.options.limits)),
+                    };
+                    read.map_err(|e| e.in_layer(column.place()))
+                }
+                Kind::Child => {
+                    self.core.budget = with_dictionary;
+                    self.core.property(column, Some((0, entries)), &mut values)
+                }
+                Kind::MValue => {
+                    let budget = *with_topology.get_or_insert_with(|| {
+                        // Its faults are those of the geometry, and told.
+                        let read = self.core.geometry(layer, true, &mut self.geometry);
+                        read.is_ok().then_some(self.core.budget)
+                    });
+                    budget.map_or(Ok(()), |budget| {
+                        self.core.budget = budget;
+                        self.core.m_value(column, &self.geometry, &mut m_values)
+                    })
+                }
+                Kind::Nested => self.core.nested(column, &mut nested),
+            };
+            tried.unwrap_or_else(&mut tell);
+        }
+    }
+
     fn start(&mut self) {
         self.core.budget = Budget::new(self.core.options.limits);
     }
