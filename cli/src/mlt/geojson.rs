@@ -1,5 +1,6 @@
 //! Decoded layers as GeoJSON: in tile coordinates, or in degrees where it is known which tile it is.
 
+use std::collections::HashMap;
 use std::f64::consts::PI;
 
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -7,12 +8,14 @@ use serde::{Serialize, Serializer};
 use tilekern::mlt::{Geometry, Path, Paths, Shape, Value};
 
 use super::Parts;
-use super::json::Slot;
+use super::json::{Of, Slot};
 use crate::archive::Place;
 
 /// A feature of a layer.
 pub struct Feature<'a> {
     pub parts: &'a Parts<'a>,
+    /// Where columns have names in common.
+    pub shared: Option<&'a Shared>,
     pub feature: usize,
     /// The tile, where coordinates are to be degrees.
     pub place: Option<Place>,
@@ -58,12 +61,42 @@ impl Serialize for Plain<'_> {
     }
 }
 
+/// Which columns of a layer have one name.
+pub struct Shared {
+    /// For each column the number of its name.
+    names: Vec<usize>,
+    n_names: usize,
+}
+
+impl Shared {
+    /// None where all are different, as version 2 demands.
+    fn of(parts: &Parts<'_>) -> Option<Shared> {
+        let mut numbers = HashMap::new();
+        let mut number = |name| {
+            let next = numbers.len();
+            *numbers.entry(name).or_insert(next)
+        };
+        let names: Vec<usize> = parts.columns.iter().map(|column| number(column.name)).collect();
+        let n_names = numbers.len();
+        (n_names < names.len()).then_some(Shared { names, n_names })
+    }
+
+    /// Of each name the last column that has a value for the feature.
+    fn last(&self, parts: &Parts<'_>, feature: usize) -> Vec<usize> {
+        let mut last = vec![0; self.n_names];
+        for (at, name) in self.names.iter().enumerate().filter(|(at, _)| parts.columns[*at].is_valid(feature)) {
+            last[*name] = at;
+        }
+        last
+    }
+}
+
 /// The properties of a feature, of which those that it has not are left out. Values of vertices are lists.
 struct Properties<'a>(&'a Feature<'a>);
 
 impl Serialize for Properties<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Feature { parts, feature, .. } = *self.0;
+        let Feature { parts, shared, feature, .. } = *self.0;
         let mut map = to.serialize_map(None)?;
         // What the tile itself has under these names stands in their place: a key is there once.
         let names = || parts.columns.iter().map(|column| column.name);
@@ -76,15 +109,20 @@ impl Serialize for Properties<'_> {
         if free("_extent") {
             map.serialize_entry("_extent", &parts.layer.extent())?;
         }
-        for column in parts.columns.iter().filter(|column| column.is_valid(feature)) {
-            map.serialize_entry(column.name, &Plain(column.get(feature)))?;
+        // A key is there once, here as well.
+        let last = shared.map(|shared| (shared, shared.last(parts, feature)));
+        let stands = |at: usize| last.as_ref().is_none_or(|(shared, last)| last[shared.names[at]] == at);
+        for (at, column) in parts.columns.iter().enumerate() {
+            if column.is_valid(feature) && stands(at) {
+                map.serialize_entry(column.name, &Plain(column.get(feature)))?;
+            }
         }
         for column in parts.nested.iter().filter(|column| column.root.is_valid(feature)) {
             map.serialize_entry(column.name, &Slot { node: column.root, slot: feature, value: Plain })?;
         }
         for column in &parts.m_values {
-            if let Some(values) = column.get(feature) {
-                map.serialize_entry(column.name, &values.map(Plain).collect::<Vec<_>>())?;
+            if column.get(feature).is_some() {
+                map.serialize_entry(column.name, &Of { column, feature, value: Plain })?;
             }
         }
         map.end()
@@ -206,7 +244,10 @@ fn degrees(place: Place, extent: u32, [x, y]: [i32; 2]) -> [f64; 2] {
 
 /// All features of a layer, into a list.
 pub fn features<S: SerializeSeq>(parts: &Parts<'_>, place: Option<Place>, list: &mut S) -> Result<(), S::Error> {
-    (0..parts.layer.features()).try_for_each(|feature| list.serialize_element(&Feature { parts, feature, place }))
+    let shared = Shared::of(parts);
+    let shared = shared.as_ref();
+    (0..parts.layer.features())
+        .try_for_each(|feature| list.serialize_element(&Feature { parts, shared, feature, place }))
 }
 
 #[cfg(test)]
