@@ -170,6 +170,35 @@ fn digests_are_bounded() {
     assert!(found.code == Some(1) && found.stderr.contains("[limit_exceeded]"), "{}", found.stderr);
 }
 
+/// Any number of columns of one name that share a dictionary take no more than one column may.
+#[test]
+fn columns_of_one_name_are_bounded_together() {
+    let (entry, children) = (100_000, 500);
+    let parts = [
+        &b"\x01l\x80\x20\x02\x04\x1e\x00"[..],
+        &varint(children),
+        &b"\x1c\x01x".repeat(children),
+        b"\x02\x30\x02\x01\x01\x00\x13\x42\x02\x02\x00\x00",
+        &varint(2 + children),
+        &[0x36, 0x02, 1],
+        &sized(&varint(entry)),
+        &[0x11, 0x00, 1],
+        &sized(&vec![b'a'; entry]),
+        &b"\x01\x22\x02\x01\x01\x00".repeat(children),
+    ];
+    let (_folder, path) = written("tile.mlt", &frame(1, &parts.concat()));
+    // The layer has the dictionary once, its columns by themselves once each: 50 MB.
+    assert_eq!(run("decode", &path, "--max-output 1M").code, Some(0));
+    assert_eq!(run("verify", &path, "--max-output 1M --quiet").code, Some(0));
+    assert_eq!(run("decode", &path, "--column x --max-output 60M").code, Some(0));
+    for options in ["--max-output 1M", "--max-output 40M", "--max-output 1M --json", "--max-output 1M --format geojson"]
+    {
+        let told = run("decode", &path, &format!("--column x {options}"));
+        assert_eq!(told.code, Some(1), "{options}: {told:?}");
+        assert!((told.stdout + &told.stderr).contains("raise --max-output"), "{options}");
+    }
+}
+
 /// What is long as text takes no memory.
 #[cfg(target_os = "linux")]
 #[test]

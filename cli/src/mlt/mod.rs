@@ -12,11 +12,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-use tilekern::Error;
 use tilekern::mlt::{
     Column, Decoder, Geometry, Kind, Layer, LayerData, MValueData, MValues, Nested, NestedData, Options, Packing,
-    Property, PropertyData, Tile,
+    Property, PropertyData, Strings, Tile, Values,
 };
+use tilekern::{Error, ErrorKind, Limit, Part};
 
 use crate::fault::Fault;
 
@@ -208,9 +208,11 @@ impl Reader {
         self.decoder.faults(layer, tell);
     }
 
-    /// Some parts of a layer, without a look at the others.
+    /// Some parts of a layer, without a look at the others. Each column is bounded by itself, and all together by what one may
+    /// have: version 1 can have any number of one name, each of which has a copy of the dictionary that they share.
     pub fn some<'a>(&'a mut self, layer: Layer<'a>, items: &[Item<'_>]) -> Result<Parts<'a>, Error> {
         let (mut ids, mut geometry, mut columns, mut m_values, mut nested) = (None, false, 0, 0, 0);
+        let (mut needed, limit) = (0, self.decoder.options().limits.max_output_bytes);
         for item in items {
             match item {
                 Item::Ids => ids = Some(self.decoder.ids(layer, &mut self.ids)?),
@@ -230,6 +232,11 @@ impl Reader {
                     Kind::Property | Kind::Child => {
                         let out = next(&mut self.columns, &mut columns);
                         self.decoder.property(*column, out)?;
+                        needed += held(&out.get());
+                        if needed > limit {
+                            let kind = ErrorKind::LimitExceeded { needed, limit, what: Limit::OutputBytes };
+                            return Err(Error::new(kind, Part::Object));
+                        }
                     }
                     // It has no values.
                     _ => {}
@@ -245,6 +252,25 @@ impl Reader {
             nested: self.nested[..nested].iter().map(NestedData::get).collect(),
         })
     }
+}
+
+/// Bytes that a column holds.
+fn held(column: &Property<'_>) -> u64 {
+    let bytes = match column.values {
+        Values::Bool(values) | Values::UInt8(values) => values.len(),
+        Values::Int8(values) => values.len(),
+        Values::Int32(values) => size_of_val(values),
+        Values::UInt32(values) => size_of_val(values),
+        Values::Int64(values) => size_of_val(values),
+        Values::UInt64(values) => size_of_val(values),
+        Values::Float(values) => size_of_val(values),
+        Values::Double(values) => size_of_val(values),
+        Values::Strings(Strings { codes, offsets, text, .. }) => {
+            size_of_val(codes.unwrap_or_default()) + size_of_val(offsets) + text.len()
+        }
+        _ => 0,
+    };
+    (bytes + column.validity.map_or(0, <[u8]>::len)) as u64
 }
 
 /// One more of a list of which the first `n` are in use.
