@@ -3,9 +3,12 @@
 #[allow(dead_code, unused_imports)] // other tests use the rest
 #[path = "../fuzz/src/lib.rs"]
 mod bodies;
+#[path = "support/bytes.rs"]
+mod bytes;
 #[path = "support/counting.rs"]
 mod counting;
 
+use bytes::{frame, varint};
 use counting::counted;
 use tilekern::Limits;
 use tilekern::mlt::encode::{
@@ -26,20 +29,6 @@ fn decoded(tile: &[u8], limits: Limits) -> (Result<(), &'static str>, usize) {
         result = tile.and_then(decode).map_err(|error| error.kind().name());
     });
     (result, largest)
-}
-
-/// A frame of a body.
-fn frame(tag: u8, body: &[u8]) -> Vec<u8> {
-    let mut size = 1 + body.len();
-    let mut frame = Vec::new();
-    while size >= 0x80 {
-        frame.push((size & 0x7f | 0x80) as u8);
-        size >>= 7;
-    }
-    frame.push(size as u8);
-    frame.push(tag);
-    frame.extend_from_slice(body);
-    frame
 }
 
 /// 2^32 - 1 as a varint.
@@ -286,6 +275,58 @@ fn faults_of_all_parts() {
     let mut expected = all;
     expected.sort();
     assert_eq!(found, expected);
+}
+
+/// A struct of version 2 that begins with 64 may have row shapes or 64 fields, and which, only reading on tells. What is read
+/// in vain is bounded by 64 MiB and 16 times the tile, for all such columns together; from there on they have 64 fields.
+#[test]
+fn looking_ahead_is_bounded() {
+    const AHEAD: usize = 1 << 20;
+    // Of 8 features: two fields, no shapes, and their ids, 32 bytes as they are. As one of 64 fields, the first has truth
+    // values, one byte, and the next one numbers, of so many bytes that the third begins far behind in the tile.
+    let column = |n: usize| {
+        let name = [b'A' + (n / 26) as u8, b'A' + (n % 26) as u8];
+        let mut ids = [&[0, 0x05, 0, 0x08][..], &varint(AHEAD)].concat();
+        let start = 4 + 5 + ids.len();
+        ids.resize(32, 0);
+        let bytes =
+            [&[0x0c, 2][..], &name, &[0x40, 2, 0x80, 0, 0], &ids, b"\x02\x01a\x80\x00\x02\x01b\x80\x00"].concat();
+        // Where it begins to be read ahead, and where that fails.
+        (bytes, 4, start + AHEAD)
+    };
+    let tile = |n: usize| {
+        let mut columns: Vec<Vec<u8>> = (0..n).map(|n| column(n).0).collect();
+        // No type of a field is 15.
+        let filler = AHEAD + 8192;
+        columns.push([&b"\x05\x01z\x08"[..], &varint(filler), &vec![0x0f; filler]].concat());
+        points_of(&[8], &columns.iter().map(|column| &column[..]).collect::<Vec<_>>())
+    };
+    let (_, from, to) = column(0);
+    // Its last byte is the one that fails.
+    let seen = to + 1 - from;
+    let read_ahead = |tile: &[u8]| ((64 << 20) + 16 * tile.len()).div_ceil(seen);
+    let most = (1..).find(|&n| read_ahead(&tile(n + 1)) == n).expect("more than one");
+    assert!((70..100).contains(&most), "{most}");
+    let options = Options::new().expect("kernels");
+    let opened = |bytes: &[u8]| {
+        let mut result = Ok(());
+        let (_, largest) = counted(|| result = Tile::open(bytes, &options).map(drop));
+        (result, largest)
+    };
+    let (result, largest) = opened(&tile(most));
+    result.expect("row shapes");
+    assert!(largest <= 64 << 10, "{largest} bytes at once");
+    // The one behind them is of 64 fields, wherever it stands.
+    for more in [1, 20] {
+        let bytes = tile(most + more);
+        let n = read_ahead(&bytes);
+        let start = bytes.windows(4).position(|bytes| bytes == &column(n).0[..4]).expect("its start");
+        let (result, largest) = opened(&bytes);
+        let error = result.expect_err("64 fields");
+        assert_eq!((error.kind().name(), error.offset()), ("unknown_code", Some((start + to) as u64)), "{error}");
+        assert_eq!(error.layer().and_then(|place| place.column), Some(n as u32));
+        assert!(largest <= 64 << 10, "{largest} bytes at once");
+    }
 }
 
 #[test]

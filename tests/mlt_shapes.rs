@@ -1,8 +1,11 @@
 //! What no tile of the corpus has: nested columns whose rows have shapes, layers of triangles alone, and tiles that are to
 //! take more memory or time than they may.
 
+#[path = "support/bytes.rs"]
+mod bytes;
 mod support;
 
+use bytes::varint;
 use serde_json::{Value as Json, json};
 use support::mlt;
 use tilekern::kernels::Kernels;
@@ -100,22 +103,6 @@ fn triangles_alone() {
     assert_eq!(decoded(&tile(0x26, 3), look), "geometry_type");
 }
 
-/// A number as a varint.
-fn varint(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 127 {
-        bytes.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value.to_le_bytes()[0]);
-    bytes
-}
-
-/// A frame of any length.
-fn long_frame(tag: u8, body: &[u8]) -> Vec<u8> {
-    [&varint(1 + body.len())[..], &[tag], body].concat()
-}
-
 #[test]
 fn offsets_without_vertices() {
     // A layer of version 1, of so many points by their types and offsets; there is no stream of vertices.
@@ -124,7 +111,7 @@ fn offsets_without_vertices() {
         let head = [1, b'l', 0x80, 0x20, 1, 0x04, 2];
         let types = [&[0x10, 0x02, points, points][..], &zeros].concat();
         let offsets = [&[0x20, 0x02, points, points][..], &zeros].concat();
-        long_frame(1, &[&head[..], &types, &offsets].concat())
+        bytes::frame(1, &[&head[..], &types, &offsets].concat())
     };
     let opened = |bytes: &[u8]| Tile::open(bytes, &Options::with_kernels(Kernels::auto())).map(drop);
     for points in [1, 2, 50] {
@@ -150,7 +137,7 @@ fn dictionaries(of: &[(&[u8], Vec<Vec<u8>>)]) -> Vec<u8> {
             body.extend([&[0x0b][..], &varint(name.len()), name, &[0x09, 3, 0, 0, 0]].concat());
         }
     }
-    long_frame(2, &body)
+    bytes::frame(2, &body)
 }
 
 /// A prefix is stored once, and is part of as many names as the dictionary has children.

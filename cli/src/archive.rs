@@ -78,7 +78,13 @@ pub enum Kind {
 impl Kind {
     /// By the first bytes of a file.
     pub fn by_magic(start: &[u8]) -> Option<Kind> {
-        let known: [(&[u8], Kind); 2] = [(b"PMTiles", Kind::Pmtiles), (b"SQLite f", Kind::Mbtiles)];
+        // Before version 3, PMTiles had the initials of their name and the version.
+        let known: [(&[u8], Kind); 4] = [
+            (b"PMTiles", Kind::Pmtiles),
+            (b"PM\x01\0", Kind::Pmtiles),
+            (b"PM\x02\0", Kind::Pmtiles),
+            (b"SQLite f", Kind::Mbtiles),
+        ];
         known.into_iter().find(|(magic, _)| start.starts_with(magic)).map(|(_, kind)| kind)
     }
 
@@ -160,6 +166,10 @@ impl Archive {
         let bytes = std::fs::metadata(path).map_err(|error| Fault::from(tilekern::Error::io(error, path)))?.len();
         let tiles = open(path, kind, limits).map_err(|why| told(path, kind, &why))?;
         Ok(Archive { kind, bytes, path: path.to_owned(), any, tiles })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn facts(&self) -> Result<Facts, Fault> {

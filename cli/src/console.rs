@@ -58,9 +58,20 @@ impl Console {
 
     /// Writes a result as JSON, one line.
     pub fn record(&mut self, record: &impl Serialize) -> Result<(), Stop> {
-        let mut serializer = serde_json::Serializer::with_formatter(&mut self.out, Plain);
-        record.serialize(&mut serializer).map_err(|e| stdout_failed(e.into()))?;
-        self.line("")
+        self.record_through(record, |out| out)
+    }
+
+    /// The same through a writer, whose errors are told as those of standard output.
+    pub fn record_through<'o, W: Write>(
+        &'o mut self,
+        record: &impl Serialize,
+        through: impl FnOnce(&'o mut BufWriter<StdoutLock<'static>>) -> W,
+    ) -> Result<(), Stop> {
+        let mut out = through(&mut self.out);
+        record
+            .serialize(&mut serde_json::Serializer::with_formatter(&mut out, Plain))
+            .map_err(|e| stdout_failed(e.into()))?;
+        writeln!(out).map_err(stdout_failed)
     }
 
     /// Hands on what is buffered.

@@ -30,7 +30,7 @@ pub struct Decoding {
     #[arg(long, value_name = "K", value_parser = PossibleValuesParser::new(Level::ALL.map(Level::name)))]
     pub kernel: Option<String>,
 
-    /// Memory that the results of one tile or page may take, for example 512M or 8G (default 4G)
+    /// Memory that the results of one tile or page may take, and the text of a map tile, for example 512M or 8G (default 4G)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub max_output: Option<u64>,
 }

@@ -46,7 +46,10 @@ pub fn unpack(bytes: &[u8], packing: Packing, limit: u64, path: &Path) -> Result
     };
     let unpacked = unpacked.map_err(|error| {
         if error.kind() == io::ErrorKind::OutOfMemory {
-            return Fault::from(Error::io(error, path));
+            let fault = Fault::from(Error::io(error, path));
+            let what = "it unpacks to more than there is memory for; the limit (--max-output) is";
+            let message = format!("{}: {what} {limit} bytes", fault.message);
+            return Fault { message, ..fault };
         }
         let message = format!("does not unpack as {name}: {error}; fetch it again, or pack it anew");
         Fault::new("compression", path, message)

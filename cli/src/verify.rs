@@ -25,7 +25,7 @@ use crate::{Verdict, mlt, parquet};
 /// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
 /// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
 /// that readers do without are checked, too: `decode` takes a file in which only these are wrong. Of a map tile each column of
-/// each layer is decoded; it has no checksums either. Of an archive these are all its tiles, one that is stored for several
+/// each layer is decoded; it has no checksums either. Several columns of one name, as version 1 allows, are a warning. Of an archive these are all its tiles, one that is stored for several
 /// places once; they end at 1,000 faults. One line for each fault: path, part, byte offset, what is wrong and
 /// what to do, kind.
 #[derive(clap::Args, Debug)]
@@ -188,12 +188,13 @@ fn check(path: &Path, args: &Args, decoder: &Decoder, progress: &ProgressBar) ->
             (Some(file.len() as u64), told(faults), told(warnings))
         }
         Ok(Found::Mlt(tile, _)) => {
-            (Some(tile.len() as u64), mlt::verify::check(&tile, &of_map_tiles(), path), Vec::new())
+            let (faults, warnings) = mlt::verify::check(&tile, &of_map_tiles(), path);
+            (Some(tile.len() as u64), faults, warnings)
         }
         Ok(Found::Archive(archive)) => {
-            let (faults, seen) = mlt::verify::archive(&archive, &of_map_tiles(), progress);
+            let (faults, warnings, seen) = mlt::verify::archive(&archive, &of_map_tiles(), progress);
             n_tiles = Some(seen);
-            (Some(archive.bytes), faults, Vec::new())
+            (Some(archive.bytes), faults, warnings)
         }
     };
     let (path, sound) = (path.to_string_lossy().into_owned(), faults.is_empty());

@@ -151,6 +151,11 @@ fn every_verb_prints_what_is_documented() {
     let text = bytes.windows(3).position(|bytes| bytes == b"abc").unwrap();
     bytes[text] = 0xff;
     fs::write(&torn_tile, bytes).unwrap();
+    let twin_tile = at("twin.mlt");
+    // Two columns of one name.
+    let (geometry, one) = ([2, 0x30, 0x02, 1, 1, 0, 0x13, 0x42, 2, 2, 0, 0], [0x10, 0x02, 1, 1, 2]);
+    let twins = mlt::layer("l", &[&[4], b"\x10\x01n", b"\x10\x01n"], &[&geometry, &one, &one]);
+    fs::write(&twin_tile, twins).unwrap();
     let cut_tile = at("cut.mlt");
     fs::write(&cut_tile, &mlt::tile()[..100]).unwrap();
     let (archive, database) = (at("a.pmtiles"), at("a.mbtiles"));
@@ -202,7 +207,7 @@ fn every_verb_prints_what_is_documented() {
         ("`tilekern trace`, Parquet", 1, &[&["trace", &torn, "id"]]),
         ("`tilekern trace --html`", 0, &[&["trace", &orders, "id", "--html", &html]]),
         ("`tilekern trace --html`", 1, &[&["trace", &torn, "id", "--html", &html]]),
-        ("`tilekern info`, map tile", 0, &[&["info", &small_tile], &["info", &odd_tile]]),
+        ("`tilekern info`, map tile", 0, &[&["info", &small_tile], &["info", &odd_tile], &["info", &twin_tile]]),
         ("`tilekern info`, archive of map tiles", 0, &[&["info", &archive], &["info", &database]]),
         (
             "`tilekern decode`, map tile",
@@ -211,6 +216,7 @@ fn every_verb_prints_what_is_documented() {
         ),
         ("`tilekern decode`, map tile", 1, &[&["decode", &torn_tile]]),
         ("`tilekern decode --digest`", 0, &[&["decode", &small_tile, "--digest"], &["decode", &odd_tile, "--digest"]]),
+        ("`tilekern decode --digest`", 1, &[&["decode", &torn_tile, "--digest"]]),
         ("`tilekern decode`, map tile to a file", 0, &[&["decode", &small_tile, "-o", &tile_json]]),
         ("`tilekern trace`, map tile", 0, &[&["trace", &small_tile], &["trace", &small_tile, "places.rank"]]),
         ("`tilekern trace`, map tile", 1, &[&["trace", &cut_tile]]),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use pmtiles::{Compression, TileType};
 use serde_json::{Value, json};
-use support::mlt::{mbtiles, odd, pmtiles, tile};
+use support::mlt::{layer, mbtiles, odd, pmtiles, tile};
 use support::{Run, names, tilekern, tilekern_with};
 use tempfile::{TempDir, tempdir};
 use tilekern::mlt::encode::{
@@ -332,11 +332,11 @@ fn every_fault_is_told() {
     // The first layer is not decoded, and the second not reached.
     assert_eq!(fault("decode", &path, ""), "utf8");
     assert_eq!(sound("decode", &path, "--layer areas")["layers"][0], values()["layers"][1]);
-    let text = run("decode", &path, "--format geojson");
-    assert_eq!((text.code, text.json()["type"].as_str()), (Some(1), Some("FeatureCollection")));
-    let output = folder.path().join("out.json");
-    assert_eq!(fault("decode", &path, &format!("-o {}", output.display())), "utf8");
-    assert_eq!(names(folder.path()), ["tile.mlt"]);
+    for name in ["out.json", "out.geojson", "out.arrow"] {
+        let output = folder.path().join(name);
+        assert_eq!(fault("decode", &path, &format!("--layer places -o {}", output.display())), "utf8");
+        assert_eq!(names(folder.path()), ["tile.mlt"]);
+    }
     // Cut off anywhere, and with any byte changed: an end with 0 or 1.
     for n in (0..tile().len()).step_by(3) {
         let mut changed = tile();
@@ -345,6 +345,34 @@ fn every_fault_is_told() {
             let run = tilekern_with(["verify", "-", "--as", "mlt"], bytes);
             assert!(matches!(run.code, Some(0 | 1)), "{n}: {run:?}");
         }
+    }
+}
+
+/// GeoJSON has no place for an error: there is none of it where a layer is faulty, be it the last.
+#[test]
+fn geojson_is_whole_or_not_there() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let mut faulty = tile();
+    let at = faulty.windows(3).position(|bytes| bytes == b"abc").unwrap();
+    faulty[at + 2] = 0xff;
+    for bytes in [[tile(), faulty.clone()].concat(), [faulty, tile()].concat()] {
+        fs::write(&path, &bytes).unwrap();
+        let text = run("decode", &path, "--format geojson");
+        assert_eq!((text.code, text.stdout.as_str()), (Some(1), ""));
+        assert!(text.stderr.contains("[utf8]"), "{text:?}");
+        assert_eq!(fault("decode", &path, "--format geojson"), "utf8");
+        // What is not asked for may be as it likes.
+        let some = run("decode", &path, "--format geojson --layer areas");
+        assert_eq!((some.code, some.json()["features"].as_array().map(Vec::len)), (Some(0), Some(2)));
+        let some = run("decode", &path, "--format geojson --column rank --column id");
+        assert_eq!((some.code, some.json()["features"].as_array().map(Vec::len)), (Some(0), Some(4)));
+        // An old file stays as it is.
+        let output = folder.path().join("out.geojson");
+        fs::write(&output, "old").unwrap();
+        assert_eq!(fault("decode", &path, &format!("-o {}", output.display())), "utf8");
+        assert_eq!(names(folder.path()), ["out.geojson", "tile.mlt"]);
+        assert_eq!(fs::read(&output).unwrap(), b"old");
     }
 }
 
@@ -608,19 +636,74 @@ fn elevations_of_triangles() {
     assert_eq!(coordinates[0][0][0][0], json!(180.0));
 }
 
-/// What ends a collection is in it, and on standard error for people.
+/// Version 1 allows columns of one name. All are decoded; GeoJSON has of each name the last that has a value.
 #[test]
-fn geojson_tells_its_fault() {
+fn columns_with_one_name() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("tile.mlt");
-    let mut bytes = tile();
-    let at = bytes.windows(3).position(|bytes| bytes == b"abc").unwrap();
-    bytes[at + 2] = 0xff;
-    fs::write(&path, &bytes).unwrap();
-    assert_eq!(fault("decode", &path, "--format geojson"), "utf8");
+    let int = |value: u8, other: u8| vec![0x10, 0x02, 2, 2, 2 * value, 2 * other];
+    let some = |bits: u8, value: u8| vec![0x00, 0x00, 2, 1, bits, 0x10, 0x02, 1, 1, 2 * value];
+    let bytes = layer(
+        "l",
+        // Two points; n, m and n; m as the child of a dictionary, with a prefix of no bytes; n again.
+        &[&[4], b"\x10\x01n", b"\x11\x01m", b"\x11\x01n", b"\x1e\x00\x01\x1c\x01m", b"\x11\x01n", b"\x10\x01a"],
+        &[
+            &[2, 0x30, 0x02, 2, 2, 0, 0],
+            &[0x13, 0x42, 4, 4, 0, 0, 0, 0],
+            &int(1, 2),
+            &some(0b01, 3),
+            &some(0b01, 4),
+            &[3, 0x36, 0x02, 1, 1, 1, 0x11, 0x00, 1, 1, b'x', 1, 0x22, 0x02, 2, 2, 0, 0],
+            &some(0b10, 5),
+            &int(8, 9),
+        ],
+    );
+    fs::write(&path, bytes).unwrap();
     let text = run("decode", &path, "--format geojson");
-    assert_eq!((text.code, &text.json()["error"]["kind"]), (Some(1), &json!("utf8")));
-    assert!(text.stderr.contains("not UTF-8"), "{text:?}");
+    assert_eq!((text.code, text.stderr.as_str()), (Some(0), ""), "{text:?}");
+    for properties in
+        [r#"{"_layer":"l","_extent":4096,"n":4,"m":"x","a":8}"#, r#"{"_layer":"l","_extent":4096,"m":"x","n":5,"a":9}"#]
+    {
+        assert!(text.stdout.contains(&format!(r#""properties":{properties}"#)), "{}", text.stdout);
+    }
+    let text = run("decode", &path, "--format geojson --column n");
+    assert!(text.stdout.contains(r#""_extent":4096,"n":4}"#) && text.stdout.contains(r#""_extent":4096,"n":5}"#));
+    // The list of columns has them all.
+    let decoded = sound("decode", &path, "");
+    let column =
+        |i: usize| (&decoded["layers"][0]["columns"][i]["name"], &decoded["layers"][0]["columns"][i]["values"]);
+    assert_eq!(column(0), (&json!("n"), &json!([1, 2])));
+    assert_eq!(column(2), (&json!("n"), &json!([4, null])));
+    assert_eq!(column(3), (&json!("m"), &json!(["x", "x"])));
+    assert_eq!(column(4), (&json!("n"), &json!([null, 5])));
+    // A warning for each name, and no fault.
+    let info = sound("info", &path, "");
+    let verified = sound("verify", &path, "--quiet");
+    assert_eq!(verified["sound"], true);
+    let warnings = info["warnings"].as_array().unwrap();
+    assert_eq!((warnings, warnings.len()), (verified["paths"][0]["warnings"].as_array().unwrap(), 2));
+    for (warning, (part, says)) in warnings.iter().zip([
+        ("layer 0, column 3", r#"3 columns are called "n": GeoJSON has the last one that has a value"#),
+        ("layer 0, column 5", r#"2 columns are called "m": GeoJSON has the last one that has a value"#),
+    ]) {
+        assert_eq!((&warning["kind"], &warning["part"]), (&json!("repeated_name"), &json!(part)));
+        assert_eq!(warning["message"], says);
+    }
+    for verb in ["info", "verify"] {
+        let told = run(verb, &path, "");
+        assert_eq!((told.code, told.stderr.matches("warning: ").count()), (Some(0), 2), "{told:?}");
+        assert_eq!(run(verb, &path, "--quiet").stderr, "");
+    }
+    // Of an archive's tiles as well.
+    let database = mbtiles(&folder.path().join("a.mbtiles"), "mlt", &fs::read(&path).unwrap());
+    drop(database);
+    let warned = sound("verify", &folder.path().join("a.mbtiles"), "--quiet");
+    let warnings = warned["paths"][0]["warnings"].as_array().unwrap();
+    assert_eq!(warnings.len(), 2, "{warned}");
+    assert!(warnings[0]["path"].as_str().unwrap().ends_with("a.mbtiles#3/4/2"), "{warned}");
+    // Others have none.
+    fs::write(&path, tile()).unwrap();
+    assert_eq!((&sound("info", &path, "")["warnings"], run("info", &path, "").stderr), (&json!([]), String::new()));
 }
 
 #[test]
@@ -731,6 +814,27 @@ fn archives_hold_tiles() {
     for (verb, suffix) in [("info", ""), ("decode", "#3/4/2"), ("verify", "")] {
         let run = run(verb, &path(&format!("cut.pmtiles{suffix}")), "");
         assert!(run.code == Some(1) && (run.stdout + &run.stderr).contains("it is cut off"), "{verb}");
+    }
+    // Other versions are not read as if they were this one.
+    let starts: [(&[u8], u8); 6] = [
+        (b"PMTiles\x01", 1),
+        (b"PMTiles\x02", 2),
+        (b"PMTiles\x04", 4),
+        (b"PMTiles\xff", 255),
+        (b"PM\x01\0", 1),
+        (b"PM\x02\0", 2),
+    ];
+    for (start, version) in starts {
+        for name in ["old.pmtiles", "old"] {
+            fs::write(path(name), [start, &whole[start.len()..]].concat()).unwrap();
+            for (verb, suffix) in [("info", ""), ("decode", "#3/4/2"), ("verify", "")] {
+                let place = path(&format!("{name}{suffix}"));
+                let run = run(verb, &place, "");
+                let words = format!("it is of version {version}, and version 3 alone is understood");
+                let text = run.stdout + &run.stderr;
+                assert!(run.code == Some(1) && text.contains(&words) && text.contains("[archive]"), "{verb}: {text}");
+            }
+        }
     }
     mbtiles(&path("bare.mbtiles"), "mlt", &tile()).execute("DROP TABLE metadata", []).unwrap();
     assert_eq!(sound("decode", &path("bare.mbtiles#3/4/2"), ""), values());

@@ -150,42 +150,6 @@ impl Decoder {
         or_empty(out, |out| self.core.layer(layer, geometry, wanted, out))
     }
 
-    /// Hands over the faults of a layer: of its ids, its geometry and each of its columns, in this order. Each is decoded by
-    /// itself, within the limits of one call, and not kept. What several have in common is the fault of each.
-    pub fn faults(&mut self, layer: Layer<'_>, mut visit: impl FnMut(Error)) {
-        let mut tell = |result: Result<(), Error>| result.unwrap_or_else(&mut visit);
-        let (mut property, mut m_value, mut nested) = Default::default();
-        let (mut dictionary, mut entries) = (StringStore::default(), 0);
-        self.start();
-        tell(self.core.ids(layer, &mut property).map(|_| ()));
-        self.start();
-        let geometry = self.core.geometry(layer, false, &mut self.geometry);
-        let mut topology = geometry.is_ok();
-        if !topology {
-            self.start();
-            topology = self.core.geometry(layer, true, &mut self.geometry).is_ok();
-        }
-        tell(geometry);
-        for column in layer.columns() {
-            self.start();
-            tell(match column.kind() {
-                Kind::Id | Kind::Geometry => Ok(()),
-                Kind::Property => self.core.property(column, None, &mut property),
-                Kind::SharedDictionary => {
-                    let result = self.core.dictionary(column, &mut dictionary);
-                    // What is wrong with it is no fault of its children.
-                    entries = if result.is_ok() { dictionary.len() } else { usize::MAX };
-                    result
-                }
-                Kind::Child => self.core.property(column, Some((0, entries)), &mut property),
-                Kind::MValue if topology => self.core.m_value(column, &self.geometry, &mut m_value),
-                // Nobody knows how many there are.
-                Kind::MValue => Ok(()),
-                Kind::Nested => self.core.nested(column, &mut nested),
-            });
-        }
-    }
-
     /// A whole tile.
     ///
     /// # Errors
@@ -197,6 +161,54 @@ impl Decoder {
             let decoded = self.core.layer(layer, true, |_| true, out.layers.next());
             decoded.inspect_err(|_| out.layers.drop_last())
         })
+    }
+
+    /// What is wrong with each part of a layer, tried by itself: ids, geometry, column by column, within the limits of one
+    /// call each. What columns share is decoded once for all of them: a dictionary, whose faults are told once, and the
+    /// topology. Codes into a dictionary that cannot be read are tried, but for where they lead.
+    ///
+    /// Columns that share a presence field have its faults in common: the same error comes for each.
+    pub fn faults(&mut self, layer: Layer<'_>, mut tell: impl FnMut(Error)) {
+        let (mut values, mut m_values, mut nested) = (PropertyData::new(), MValueData::new(), NestedData::new());
+        let (mut dictionary, mut entries) = (StringStore::default(), 0);
+        self.start();
+        // What the last dictionary, and the topology, take of the limits counts for every column that needs them.
+        let (mut with_dictionary, mut with_topology) = (self.core.budget, None);
+        self.core.ids(layer, &mut values).map_or_else(&mut tell, drop);
+        self.start();
+        self.core.geometry(layer, false, &mut self.geometry).unwrap_or_else(&mut tell);
+        for column in layer.columns() {
+            self.start();
+            let tried = match column.kind() {
+                Kind::Id | Kind::Geometry => Ok(()),
+                Kind::Property => self.core.property(column, None, &mut values),
+                Kind::SharedDictionary => {
+                    let read = self.core.dictionary(column, &mut dictionary);
+                    (entries, with_dictionary) = match &read {
+                        Ok(()) => (dictionary.len(), self.core.budget),
+                        Err(_) => (usize::MAX, Budget::new(self.core.options.limits)),
+                    };
+                    read
+                }
+                Kind::Child => {
+                    self.core.budget = with_dictionary;
+                    self.core.property(column, Some((0, entries)), &mut values)
+                }
+                Kind::MValue => {
+                    let budget = *with_topology.get_or_insert_with(|| {
+                        // Its faults are those of the geometry, and told.
+                        let read = self.core.geometry(layer, true, &mut self.geometry);
+                        read.is_ok().then_some(self.core.budget)
+                    });
+                    budget.map_or(Ok(()), |budget| {
+                        self.core.budget = budget;
+                        self.core.m_value(column, &self.geometry, &mut m_values)
+                    })
+                }
+                Kind::Nested => self.core.nested(column, &mut nested),
+            };
+            tried.unwrap_or_else(&mut tell);
+        }
     }
 
     fn start(&mut self) {

@@ -27,6 +27,9 @@ const UNPACKED: u64 = 64 << 20;
 /// Places that are counted by their zoom; where there are more, that takes too long.
 const COUNTED: u64 = 1 << 22;
 
+/// The one version that is understood.
+const VERSION: u8 = 3;
+
 /// A file that answers at once.
 struct Source {
     file: Mutex<File>,
@@ -112,8 +115,25 @@ fn reader(file: &File, limit: u64, left: u64) -> Result<AsyncPmTilesReader<Sourc
     at_once(AsyncPmTilesReader::try_from_source(Source { file, limit, left: Mutex::new(left) }))
 }
 
+/// Refuses a version that is not understood: the library reads any as if it were.
+fn check_version(start: &[u8]) -> Result<(), String> {
+    let version = match *start {
+        [b'P', b'M', b'T', b'i', b'l', b'e', b's', version, ..] => version,
+        [b'P', b'M', version @ (1 | 2), 0, ..] => version,
+        // No such archive, or cut off: the library says so.
+        _ => return Ok(()),
+    };
+    if version == VERSION {
+        return Ok(());
+    }
+    Err(format!("it is of version {version}, and version {VERSION} alone is understood: write it anew as that"))
+}
+
 pub fn open(path: &Path, limits: &Limits) -> Result<Box<dyn Tiles>, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
+    let mut start = Vec::new();
+    (&file).take(8).read_to_end(&mut start).map_err(|error| error.to_string())?;
+    check_version(&start)?;
     let limit = limits.max_input_bytes;
     Ok(Box::new(Pmtiles { reader: reader(&file, limit, u64::MAX)?, file, limit }))
 }

@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 use tilekern::Error;
 use tilekern::mlt::{Layer, LayerData, Options, Property, Tile, Value};
 
-use super::json::{Exact, LayerJson, OfVertices, Slot, type_name};
+use super::json::{Allowance, Exact, LayerJson, OfVertices, Slot, type_name};
 use super::{GEOMETRY, IDS, Item, Parts, Reader, choose, geojson, items, layers, names, open};
 use crate::Verdict;
 use crate::archive::Place;
@@ -56,6 +56,9 @@ struct Chosen<'a, 't> {
     request: &'a Request<'a>,
     tile: &'t Tile<'t>,
     entries: Vec<Entry<'t>>,
+    /// Of text, and of what is digested in its place.
+    text: Allowance,
+    digested: Allowance,
     /// What ended the work early.
     fault: RefCell<Option<Fault>>,
 }
@@ -89,6 +92,22 @@ impl<'t> Chosen<'_, 't> {
         }
     }
 
+    /// That all layers can be decoded: before the first byte of a form that cannot say that one could not.
+    fn check(&self) -> Result<(), Fault> {
+        let mut reader = Reader::new(self.request.options);
+        for (layer, items) in self.layers() {
+            if self.read(&mut reader, layer, items, |_| ()).is_none() {
+                break;
+            }
+        }
+        self.fault.take().map_or(Ok(()), Err)
+    }
+
+    /// What came of writing text: of more than is allowed, the fault that says so.
+    fn written<T>(&self, written: Result<T, Stop>) -> Result<T, Stop> {
+        self.text.exceeded().map_or(written, |error| Err(self.told(error).into()))
+    }
+
     fn told(&self, error: Error) -> Fault {
         super::told(error, self.tile, &self.request.options, self.request.path)
     }
@@ -101,13 +120,18 @@ impl<'t> Chosen<'_, 't> {
 pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result<Verdict, Stop> {
     let tile = open(bytes, &request.options, request.path)?;
     let entries = entries(&tile, request)?;
-    let chosen = Chosen { request, tile: &tile, entries, fault: RefCell::new(None) };
+    let limit = request.options.limits.max_output_bytes;
+    let (text, digested) = (Allowance::new(limit), Allowance::new(limit));
+    let chosen = Chosen { request, tile: &tile, entries, text, digested, fault: RefCell::new(None) };
+    if request.format == Format::Geojson {
+        chosen.check()?;
+    }
     if let Some(output) = request.output {
         return to_file(&chosen, output, console);
     }
     match request.format {
-        Format::Json => console.record(&Document(&chosen))?,
-        Format::Geojson => console.record(&Collection(&chosen))?,
+        Format::Json => to_stdout(&chosen, &Document(&chosen), console)?,
+        Format::Geojson => to_stdout(&chosen, &Collection(&chosen), console)?,
         Format::Summary => summary(&chosen, console)?,
         other => return Err(no_text(other)),
     }
@@ -115,6 +139,15 @@ pub fn run(bytes: &[u8], request: &Request<'_>, console: &mut Console) -> Result
         return Ok(chosen.verdict());
     }
     end(chosen, console)
+}
+
+/// Text that ends early, because it would be too long, has no end that could pass for one.
+fn to_stdout(chosen: &Chosen<'_, '_>, form: &impl Serialize, console: &mut Console) -> Result<(), Stop> {
+    let written = chosen.written(console.record_through(form, |out| chosen.text.to(out)));
+    if written.is_err() && chosen.text.exceeded().is_some() {
+        console.line("").and_then(|()| console.flush())?;
+    }
+    written
 }
 
 /// What was decoded came first.
@@ -205,7 +238,8 @@ struct UnknownTag {
 
 impl Serialize for DocumentLayers<'_, '_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let (chosen, digest) = (self.0, self.0.request.digest);
+        let chosen = self.0;
+        let digest = chosen.request.digest.then_some(&chosen.digested);
         let mut reader = Reader::new(chosen.request.options);
         let mut list = to.serialize_seq(None)?;
         for entry in &chosen.entries {
@@ -216,6 +250,10 @@ impl Serialize for DocumentLayers<'_, '_> {
                     match chosen.read(&mut reader, *layer, items.as_deref(), write) {
                         Some(written) => written?,
                         None => break,
+                    }
+                    if let Some(error) = chosen.digested.exceeded() {
+                        *chosen.fault.borrow_mut() = Some(chosen.told(error));
+                        break;
                     }
                 }
             }
@@ -232,9 +270,6 @@ impl Serialize for Collection<'_, '_> {
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("type", "FeatureCollection")?;
         map.serialize_entry("features", &CollectionFeatures(self.0))?;
-        if let Some(fault) = &*self.0.fault.borrow() {
-            map.serialize_entry("error", fault)?;
-        }
         map.end()
     }
 }
@@ -309,7 +344,7 @@ fn columns(parts: &Parts<'_>) -> Table {
         table.row([quoted(column.name), kind, there, nulls, valid(column)]);
     }
     for column in &parts.m_values {
-        let there = (0..column.len).filter(|&feature| column.get(feature).is_some());
+        let there = (0..column.len).filter(|&i| column.get(i).is_some());
         let mut texts = there.map(|feature| short(&OfVertices { column, feature, value: Exact }));
         let [there, nulls] = [count(column.len - column.nulls), count(column.nulls)];
         table.row([quoted(column.name), type_name(&column.values).to_owned(), there, nulls, first(&mut texts)]);
@@ -324,16 +359,12 @@ fn columns(parts: &Parts<'_>) -> Table {
     table
 }
 
-/// The start of a value that is no single one, as JSON: no more is written than there is room for.
+/// The start of a value that is no single one, as JSON. No more is made of it: it may be very long.
 fn short(value: &impl Serialize) -> String {
-    let mut room = [0; 4 * (TEXT + 1)];
-    let mut rest = &mut room[..];
-    let left = match serde_json::to_writer(&mut rest, value) {
-        Ok(()) => rest.len(),
-        Err(_) => 0,
-    };
-    let text = String::from_utf8_lossy(&room[..room.len() - left]);
-    cut(&text, TEXT).into_owned()
+    let (mut start, room) = (Vec::new(), Allowance::new(64 * TEXT as u64));
+    // What a longer one ends with shows that it is cut.
+    let _ = serde_json::to_writer(room.to(&mut start), value);
+    cut(&String::from_utf8_lossy(&start), TEXT).into_owned()
 }
 
 /// A value in a table.
@@ -365,8 +396,14 @@ fn to_file(chosen: &Chosen<'_, '_>, output: &Path, console: &mut Console) -> Res
     let mut out = BufWriter::with_capacity(1 << 20, &file);
     let written = |error: serde_json::Error| Stop::write(error.into(), output);
     match format {
-        Format::Json => serde_json::to_writer(&mut out, &Document(chosen)).map_err(written)?,
-        Format::Geojson => serde_json::to_writer(&mut out, &Collection(chosen)).map_err(written)?,
+        Format::Json => {
+            let done = serde_json::to_writer(chosen.text.to(&mut out), &Document(chosen));
+            chosen.written(done.map_err(written))?;
+        }
+        Format::Geojson => {
+            let done = serde_json::to_writer(chosen.text.to(&mut out), &Collection(chosen));
+            chosen.written(done.map_err(written))?;
+        }
         Format::Arrow => arrow(chosen, &mut out, output)?,
         Format::Summary => return Err(Stop::Usage("a summary goes to standard output: leave out -o".to_owned())),
         other => return Err(no_text(other)),

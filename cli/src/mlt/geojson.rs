@@ -1,5 +1,6 @@
 //! Decoded layers as GeoJSON: in tile coordinates, or in degrees where it is known which tile it is.
 
+use std::collections::HashMap;
 use std::f64::consts::PI;
 
 use serde::ser::{SerializeMap, SerializeSeq};
@@ -13,6 +14,8 @@ use crate::archive::Place;
 /// A feature of a layer.
 struct Feature<'a> {
     parts: &'a Parts<'a>,
+    /// Where columns have names in common.
+    shared: Option<&'a Shared>,
     feature: usize,
     /// The tile, where coordinates are to be degrees.
     place: Option<Place>,
@@ -60,12 +63,42 @@ impl Serialize for Plain<'_> {
     }
 }
 
+/// Which columns of a layer have one name.
+struct Shared {
+    /// For each column the number of its name.
+    names: Vec<usize>,
+    n_names: usize,
+}
+
+impl Shared {
+    /// None where all are different, as version 2 demands.
+    fn of(parts: &Parts<'_>) -> Option<Shared> {
+        let mut numbers = HashMap::new();
+        let mut number = |name| {
+            let next = numbers.len();
+            *numbers.entry(name).or_insert(next)
+        };
+        let names: Vec<usize> = parts.columns.iter().map(|column| number(column.name)).collect();
+        let n_names = numbers.len();
+        (n_names < names.len()).then_some(Shared { names, n_names })
+    }
+
+    /// Of each name the last column that has a value for the feature.
+    fn last(&self, parts: &Parts<'_>, feature: usize) -> Vec<usize> {
+        let mut last = vec![0; self.n_names];
+        for (at, name) in self.names.iter().enumerate().filter(|(at, _)| parts.columns[*at].is_valid(feature)) {
+            last[*name] = at;
+        }
+        last
+    }
+}
+
 /// The properties of a feature, of which those that it has not are left out. Values of vertices are lists.
 struct Properties<'a>(&'a Feature<'a>);
 
 impl Serialize for Properties<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Feature { parts, feature, own, .. } = *self.0;
+        let Feature { parts, shared, feature, own, .. } = *self.0;
         let mut map = to.serialize_map(None)?;
         if own[0] {
             map.serialize_entry(OWN[0], parts.layer.name())?;
@@ -73,8 +106,13 @@ impl Serialize for Properties<'_> {
         if own[1] {
             map.serialize_entry(OWN[1], &parts.layer.extent())?;
         }
-        for column in parts.columns.iter().filter(|column| column.is_valid(feature)) {
-            map.serialize_entry(column.name, &Plain(column.get(feature)))?;
+        // A key is there once.
+        let last = shared.map(|shared| (shared, shared.last(parts, feature)));
+        let stands = |at: usize| last.as_ref().is_none_or(|(shared, last)| last[shared.names[at]] == at);
+        for (at, column) in parts.columns.iter().enumerate() {
+            if column.is_valid(feature) && stands(at) {
+                map.serialize_entry(column.name, &Plain(column.get(feature)))?;
+            }
         }
         for column in parts.nested.iter().filter(|column| column.root.is_valid(feature)) {
             map.serialize_entry(column.name, &Slot { node: column.root, slot: feature, value: Plain })?;
@@ -227,7 +265,10 @@ pub fn features<S: SerializeSeq>(parts: &Parts<'_>, place: Option<Place>, list: 
             || parts.nested.iter().any(|column| column.name == own)
             || parts.m_values.iter().any(|column| column.name == own))
     });
-    (0..parts.layer.features()).try_for_each(|feature| list.serialize_element(&Feature { parts, feature, place, own }))
+    let shared = Shared::of(parts);
+    let shared = shared.as_ref();
+    (0..parts.layer.features())
+        .try_for_each(|feature| list.serialize_element(&Feature { parts, shared, feature, place, own }))
 }
 
 #[cfg(test)]

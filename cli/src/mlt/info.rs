@@ -7,10 +7,10 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use tilekern::mlt::{Column, Geometry, Layer, Logical, Options, Physical, Stream, StringLayout};
 
-use super::{Item, Reader, open};
+use super::{Item, Reader, open, repeated};
 use crate::Verdict;
 use crate::console::Console;
-use crate::fault::Stop;
+use crate::fault::{Fault, Stop};
 use crate::source::MLT;
 use crate::table::{Align, Table};
 use crate::text::{counted, quoted};
@@ -29,6 +29,8 @@ struct Record<'a> {
     layers: Vec<LayerRecord<'a>>,
     /// Of frames whose tag is not known.
     unknown: Vec<UnknownRecord>,
+    /// What is odd but keeps nobody from reading it.
+    warnings: Vec<Fault>,
 }
 
 #[derive(Serialize)]
@@ -234,11 +236,13 @@ pub fn run(bytes: &[u8], path: &Path, all: bool, options: Options, console: &mut
         n_features: layers.iter().map(|layer| layer.n_features as u64).sum(),
         layers,
         unknown: unknown.collect(),
+        warnings: repeated(&tile, path),
     };
     if console.json {
         console.record(&record)?;
         return Ok(Verdict::Sound);
     }
+    record.warnings.iter().for_each(|warning| console.note(format_args!("warning: {warning}")));
     let columns: usize = record.layers.iter().map(|layer| layer.columns.len()).sum();
     console.line(format_args!(
         "MLT, {}, {}, {}, {}",

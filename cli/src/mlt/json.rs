@@ -1,20 +1,72 @@
 //! Decoded layers as JSON: all values exactly, floating-point numbers as their bits; or digests of them.
 
-use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use tilekern::mlt::{Geometry, MValues, Nested, NestedKind, NestedNode, Paths, Property, Shape, Value, Values};
+use tilekern::{Error, ErrorKind, Limit, Part};
 
 use super::Parts;
 
 /// A layer as JSON.
 pub struct LayerJson<'a> {
     pub parts: &'a Parts<'a>,
-    /// Digests in place of long lists.
-    pub digest: bool,
+    /// Digests in place of long lists, of so many bytes.
+    pub digest: Option<&'a Allowance>,
+}
+
+/// Bytes of text that may be made of a tile. Few bytes of it can mean any number of them: a long string for each of many
+/// features, maps in maps.
+#[derive(Debug)]
+pub struct Allowance {
+    limit: u64,
+    needed: Cell<u64>,
+}
+
+impl Allowance {
+    pub fn new(limit: u64) -> Allowance {
+        Allowance { limit, needed: Cell::new(0) }
+    }
+
+    /// The error of more text than is allowed, once somebody wanted to write it.
+    pub fn exceeded(&self) -> Option<Error> {
+        let (needed, limit) = (self.needed.get(), self.limit);
+        let kind = ErrorKind::LimitExceeded { needed, limit, what: Limit::OutputBytes };
+        (needed > limit).then(|| Error::new(kind, Part::Object))
+    }
+
+    /// A writer of text that counts.
+    pub fn to<W>(&self, out: W) -> Allowed<'_, W> {
+        Allowed { out, allowance: self }
+    }
+}
+
+/// Hands on what is allowed.
+#[derive(Debug)]
+pub struct Allowed<'a, W> {
+    out: W,
+    allowance: &'a Allowance,
+}
+
+impl<W: Write> Write for Allowed<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Allowance { limit, needed } = self.allowance;
+        let left = limit.saturating_sub(needed.get());
+        needed.set(needed.get().saturating_add(bytes.len() as u64));
+        let allowed = usize::try_from(left).map_or(bytes, |left| &bytes[..bytes.len().min(left)]);
+        self.out.write_all(allowed)?;
+        if allowed.len() < bytes.len() {
+            return Err(io::Error::other("more text than is allowed"));
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 impl Serialize for LayerJson<'_> {
@@ -34,20 +86,20 @@ impl Serialize for LayerJson<'_> {
             .map(|column| ColumnJson {
                 name: column.name,
                 kind: type_name(&column.values),
-                nulls: self.digest.then_some(column.nulls),
+                nulls: self.digest.map(|_| column.nulls),
                 values: list(List::Column(column)),
             })
             .collect();
         // The order of the two forms.
         let geometry_entry = geometry.map(|geometry| list(List::Shapes(geometry)));
-        if self.digest {
+        if self.digest.is_some() {
             geometry_entry.as_ref().map_or(Ok(()), |entry| map.serialize_entry("geometry", entry))?;
             map.serialize_entry("columns", &columns)?;
         } else {
             map.serialize_entry("columns", &columns)?;
             geometry_entry.as_ref().map_or(Ok(()), |entry| map.serialize_entry("geometry", entry))?;
         }
-        if let Some((offsets, indices)) = geometry.and_then(Geometry::triangles).filter(|_| !self.digest) {
+        if let Some((offsets, indices)) = geometry.and_then(Geometry::triangles).filter(|_| self.digest.is_none()) {
             map.serialize_entry("triangles", &Triangles { offsets, indices })?;
         }
         if let Some((geometry, (step, z))) = geometry.and_then(|geometry| Some((geometry, geometry.z()?))) {
@@ -136,21 +188,13 @@ pub fn type_name(values: &Values<'_>) -> &'static str {
 /// Types that a shape has at most: a few nested maps, each with a few keys, are of very many.
 const SHAPE: usize = 1 << 20;
 
-/// What a nested column's values are like.
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
+/// What a nested column's values are like. In maps of maps the inner one is written for each key of the outer one, but is
+/// in memory once.
 enum ShapeOf<'a> {
     List(Box<ShapeOf<'a>>),
-    Map(BTreeMap<&'a str, ShapeOf<'a>>),
-    /// Keys whose values are all alike.
-    #[serde(rename = "map", serialize_with = "keyed")]
-    Keys(BTreeSet<&'a str>, Box<ShapeOf<'a>>),
-    #[serde(untagged)]
+    Struct(BTreeMap<&'a str, ShapeOf<'a>>),
+    Map(BTreeSet<&'a str>, Box<ShapeOf<'a>>),
     Value(&'static str),
-}
-
-fn keyed<S: Serializer>(keys: &BTreeSet<&str>, shape: &impl Serialize, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(keys.iter().map(|key| (key, shape)))
 }
 
 impl ShapeOf<'_> {
@@ -159,19 +203,40 @@ impl ShapeOf<'_> {
         match self {
             ShapeOf::Value(_) => 1,
             ShapeOf::List(element) => element.size(),
-            ShapeOf::Map(fields) => fields.values().fold(0, |sum, field| sum.saturating_add(field.size())),
-            ShapeOf::Keys(keys, value) => keys.len().saturating_mul(value.size()),
+            ShapeOf::Struct(fields) => fields.values().fold(0, |sum, field| sum.saturating_add(field.size())),
+            ShapeOf::Map(keys, value) => keys.len().saturating_mul(value.size()),
+        }
+    }
+}
+
+impl Serialize for ShapeOf<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        struct Keys<'a>(&'a BTreeSet<&'a str>, &'a ShapeOf<'a>);
+
+        impl Serialize for Keys<'_> {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_map(self.0.iter().map(|key| (key, self.1)))
+            }
+        }
+
+        match self {
+            ShapeOf::List(element) => to.collect_map([("list", element)]),
+            ShapeOf::Struct(fields) => to.collect_map([("map", fields)]),
+            ShapeOf::Map(keys, value) => to.collect_map([("map", Keys(keys, value))]),
+            ShapeOf::Value(name) => to.serialize_str(name),
         }
     }
 }
 
 fn shape_of<'a>(node: &NestedNode<'a>) -> ShapeOf<'a> {
     match node.kind() {
-        NestedKind::Struct(fields) => ShapeOf::Map(fields.map(|field| (field.name(), shape_of(&field))).collect()),
+        NestedKind::Struct(fields) => ShapeOf::Struct(fields.map(|field| (field.name(), shape_of(&field))).collect()),
         NestedKind::List { element, .. } => ShapeOf::List(Box::new(shape_of(&element))),
         NestedKind::Map { offsets, keys, value } => {
             let entries = offsets.last().map_or(0, |&end| end as usize);
-            ShapeOf::Keys((0..entries).map(|entry| keys.get(entry)).collect(), Box::new(shape_of(&value)))
+            let mut distinct = BTreeSet::new();
+            distinct.extend((0..entries).map(|entry| keys.get(entry)));
+            ShapeOf::Map(distinct, Box::new(shape_of(&value)))
         }
         NestedKind::Values(values) => ShapeOf::Value(type_name(&values)),
         _ => ShapeOf::Value(""),
@@ -187,19 +252,21 @@ enum List<'a> {
     Nested(&'a Nested<'a>),
 }
 
-/// The list itself, or the digest of its JSON.
+/// The list itself, or the digest of its JSON; null where that is longer than is allowed.
 struct Listed<'a> {
     list: List<'a>,
-    digest: bool,
+    digest: Option<&'a Allowance>,
 }
 
 impl Serialize for Listed<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        if !self.digest {
-            return self.list.serialize(to);
-        }
+        let Some(allowance) = self.digest else { return self.list.serialize(to) };
         let mut digest = Fnv::default();
-        serde_json::to_writer(&mut digest, &self.list).map_err(serde::ser::Error::custom)?;
+        let digested = serde_json::to_writer(allowance.to(&mut digest), &self.list);
+        if allowance.exceeded().is_some() {
+            return to.serialize_unit();
+        }
+        digested.map_err(serde::ser::Error::custom)?;
         to.collect_str(&format_args!("{:016x}", digest.0))
     }
 }
@@ -225,7 +292,7 @@ impl Serialize for List<'_> {
     }
 }
 
-/// The values of a feature's vertices, which are written in some way.
+/// The values of a feature's vertices, written in some way; not collected, since there may be very many.
 pub struct OfVertices<'a, F> {
     pub column: &'a MValues<'a>,
     pub feature: usize,
@@ -312,8 +379,9 @@ impl<'a, F: Fn(Value<'a>) -> V + Copy, V: Serialize> Serialize for Slot<'a, F> {
             }
             NestedKind::Map { offsets, keys, value: of } => {
                 let entries = offsets[slot] as usize..offsets[slot + 1] as usize;
-                let there: BTreeMap<Cow<'_, str>, _> =
-                    entries.filter(|&at| of.is_valid(at)).map(|at| (keys.get(at).into(), below(of, at))).collect();
+                // One by one: of very many entries few keys may be different.
+                let mut there = BTreeMap::new();
+                there.extend(entries.filter(|&at| of.is_valid(at)).map(|at| (keys.get(at), below(of, at))));
                 there.serialize(to)
             }
             _ => to.serialize_unit(),

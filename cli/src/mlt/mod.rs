@@ -8,6 +8,7 @@ pub mod json;
 pub mod trace;
 pub mod verify;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -125,6 +126,31 @@ pub fn choose(names: impl Iterator<Item = String>) -> String {
         names.push(more);
     }
     format!(": name one of {}", names.join(", "))
+}
+
+/// A warning for each name that several columns of a tile's layer have, as version 1 allows, at the second of them.
+pub fn repeated(tile: &Tile<'_>, path: &Path) -> Vec<Fault> {
+    let mut warnings = Vec::new();
+    for layer in tile.layers().filter(|layer| layer.version() == 1) {
+        let mut found: HashMap<Cow<'_, str>, (usize, Option<Column<'_>>)> = HashMap::new();
+        for column in layer.columns().filter(|column| matches!(column.kind(), Kind::Property | Kind::Child)) {
+            let (n, second) = found.entry(column.name()).or_default();
+            *n += 1;
+            if *n == 2 {
+                *second = Some(column);
+            }
+        }
+        let from = warnings.len();
+        warnings.extend(found.into_iter().filter_map(|(name, (n, second))| {
+            let second = second?;
+            let message = format!("{n} columns are called {name:?}: GeoJSON has the last one that has a value");
+            let part = format!("layer {}, column {}", layer.number(), second.index());
+            let (offset, part) = (Some(second.meta_span().start), Some(part));
+            Some(Fault { offset, part, ..Fault::new("repeated_name", path, message) })
+        }));
+        warnings[from..].sort_by_key(|warning| warning.offset);
+    }
+    warnings
 }
 
 /// Decoded parts of a layer; ids and geometry are none where they were not asked for.

@@ -7,22 +7,29 @@ use std::path::Path;
 use indicatif::{HumanCount, ProgressBar};
 use tilekern::mlt::{Decoder, Options, Tile};
 
-use super::{told, unopened};
+use super::{repeated, told, unopened};
 use crate::archive::Archive;
 use crate::fault::Fault;
 use crate::packed;
 
-/// Faults of an archive that are told: of one that is wholly damaged all would be no help, and take much memory.
+/// Faults of an archive that are told, and warnings: of one that is wholly damaged all would be no help, and take much
+/// memory.
 const FAULTS: usize = 1000;
 
-/// The faults of all tiles of an archive, and how many tiles were looked at. One is in memory at a time.
-pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> (Vec<Fault>, u64) {
+/// The faults of all tiles of an archive, warnings, and how many tiles were looked at. One is in memory at a time.
+pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> (Vec<Fault>, Vec<Fault>, u64) {
     progress.inc_length(archive.n_stored().unwrap_or(0));
-    let (mut faults, mut seen) = (Vec::new(), 0);
+    let (mut faults, mut warnings, mut more, mut seen) = (Vec::new(), Vec::new(), 0, 0);
     let went = archive.each(|name, bytes| {
         let bytes = bytes.and_then(|bytes| packed::unpacked(bytes, options.limits.max_output_bytes, name));
         match bytes {
-            Ok(bytes) => faults.extend(check(&bytes, options, name)),
+            Ok(bytes) => {
+                let (found, odd) = check(&bytes, options, name);
+                faults.extend(found);
+                warnings.extend(odd);
+                more += warnings.len().saturating_sub(FAULTS) as u64;
+                warnings.truncate(FAULTS);
+            }
             Err(fault) => faults.push(fault),
         }
         seen += 1;
@@ -37,14 +44,19 @@ pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> 
         ControlFlow::Break(())
     });
     faults.extend(went.err());
-    (faults, seen)
+    if more > 0 {
+        let message = format!("there are {} warnings more", HumanCount(more));
+        warnings.push(Fault::new("archive", archive.path(), message));
+    }
+    (faults, warnings, seen)
 }
 
 /// All faults: of the headers, else of each layer's ids, geometry and columns, of which each is tried by itself.
-pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
+/// With warnings of what is odd, but no fault.
+pub fn check(bytes: &[u8], options: &Options, path: &Path) -> (Vec<Fault>, Vec<Fault>) {
     let tile = match Tile::open(bytes, options) {
         Ok(tile) => tile,
-        Err(error) => return vec![unopened(error, bytes, path)],
+        Err(error) => return (vec![unopened(error, bytes, path)], Vec::new()),
     };
     let (mut decoder, mut faults) = (Decoder::with_options(*options), Vec::new());
     for layer in tile.layers() {
@@ -57,5 +69,5 @@ pub fn check(bytes: &[u8], options: &Options, path: &Path) -> Vec<Fault> {
             }
         });
     }
-    faults
+    (faults, repeated(&tile, path))
 }

@@ -6,8 +6,19 @@ use std::path::Path;
 use pmtiles::{Compression, PmTilesWriter, TileCoord, TileType};
 use rusqlite::Connection;
 
+/// A number of a header.
+pub fn varint(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value >= 0x80 {
+        bytes.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value.to_le_bytes()[0]);
+    bytes
+}
+
 /// A version 1 layer: its name, then the metadata of its columns, then their data.
-fn layer(name: &str, columns: &[&[u8]], data: &[&[u8]]) -> Vec<u8> {
+pub fn layer(name: &str, columns: &[&[u8]], data: &[&[u8]]) -> Vec<u8> {
     let small = |n: usize| u8::try_from(n).ok().filter(|&n| n < 128).expect("one byte");
     // Extent 4096 as a varint.
     let mut body = [&[1, small(name.len())], name.as_bytes(), &[0x80, 0x20, small(columns.len())]].concat();

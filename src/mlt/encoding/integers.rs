@@ -127,9 +127,15 @@ fn separate<W: Word>(
     words(coding.physical, payload, coding.strict, found, options, scratch)?;
     let (lengths, values) = found.split_at(n);
     let lengths_of = super::room(&mut scratch.runs, n);
+    let mut wide = false;
     for (to, length) in lengths_of.iter_mut().zip(lengths) {
-        // More than any stream has, so that the sum is found to be wrong.
-        *to = u32::try_from(length.widen()).unwrap_or(u32::MAX);
+        *to = u32::cut(length.widen());
+        wide |= length.widen() > u64::from(u32::MAX);
+    }
+    if wide {
+        // One alone is more than any stream has.
+        let found = lengths.iter().fold(0u64, |sum, length| sum.saturating_add(length.widen()));
+        return Err(fault(MltFault::RunSum { found, expected: out.len() as u64 }, part).at(payload.offset()));
     }
     rle::expand(lengths_of, values, payload.offset(), out, options)
 }
@@ -238,5 +244,54 @@ pub fn encode_words<W: Word>(physical: Physical, words: &[W], out: &mut Vec<u8>)
         Physical::VarInt => varint::encode(words, out),
         Physical::FastPfor256 => fastpfor::encode_256(words, out),
         Physical::FastPfor128 => fastpfor::encode_128(words, Packing::Interleaved, out),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{at, everywhere, told};
+    use super::*;
+
+    /// The sum that the error of runs of version 1 tells, what is expected, and the offset in their payload.
+    fn run_sum<W: Word>(lengths: &[u64], n: usize) -> (u64, u64, u64) {
+        let mut payload = Vec::new();
+        for &(mut word) in lengths.iter().chain(vec![&7; lengths.len()]) {
+            while word >= 0x80 {
+                payload.push(word.to_le_bytes()[0] | 0x80);
+                word >>= 7;
+            }
+            payload.push(word.to_le_bytes()[0]);
+        }
+        let runs = u32::try_from(lengths.len()).unwrap();
+        let told = [Logical::Rle { runs }, Logical::DeltaRle { runs }].map(|logical| {
+            let coding = Coding { physical: Physical::VarInt, logical, words: 2 * runs, signed: false, strict: false };
+            everywhere(|options| {
+                let mut out = vec![W::zeroed(); n];
+                let error = decode(&coding, at(&payload), &mut out, options, &mut Scratch::new()).unwrap_err();
+                match error.kind() {
+                    ErrorKind::Mlt(MltFault::RunSum { found, expected }) => {
+                        (found, expected, told(Err::<(), _>(error)).1)
+                    }
+                    other => panic!("{other:?}"),
+                }
+            })
+        });
+        assert_eq!(told[0], told[1]);
+        told[0]
+    }
+
+    /// Sums past 32 bits are told as they are, and no length is cut to one that would fit.
+    #[test]
+    fn long_runs_are_told() {
+        let wide = 1 << 32;
+        assert_eq!(run_sum::<u32>(&[3, 5], 7), (8, 7, 0));
+        assert_eq!(run_sum::<u32>(&[wide - 1, wide - 1], 7), (2 * wide - 2, 7, 0));
+        assert_eq!(run_sum::<u64>(&[wide - 1, 1], 7), (wide, 7, 0));
+        for (length, n) in [(wide, 0), (wide + 1, 1), (wide + 7, 7), (wide << 20, 7), (u64::MAX - 5, 7)] {
+            assert_eq!(run_sum::<u64>(&[length], n), (length, n as u64, 0));
+            assert_eq!(run_sum::<u64>(&[0, length, 5], n), (length + 5, n as u64, 0));
+        }
+        // More than 64 bits.
+        assert_eq!(run_sum::<u64>(&[u64::MAX, 9], 7), (u64::MAX, 7, 0));
     }
 }
