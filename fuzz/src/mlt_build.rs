@@ -113,9 +113,14 @@ pub fn draw(data: &[u8], only: Option<Form>) -> Drawn {
 }
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
+    /// Of a seed.
+    pub fn of(seed: u32) -> Dice {
+        Dice(u64::from(seed) << 20 | 0x9_E377)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -123,13 +128,19 @@ impl Dice {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below this one, or 0.
+    pub fn below(&mut self, n: usize) -> usize {
         usize::try_from((self.next() >> 33) % n.max(1) as u64).unwrap_or(0)
+    }
+
+    /// One of them, if there are any.
+    pub fn pick<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
+        all.get(self.below(all.len()))
     }
 }
 
 fn dice(data: &mut Unstructured<'_>) -> Result<Dice> {
-    Ok(Dice(u64::from(data.arbitrary::<u32>()?) << 20 | 0x9_E377))
+    Ok(Dice::of(data.arbitrary()?))
 }
 
 /// A pattern of numbers.
