@@ -162,6 +162,25 @@ fn offsets_without_vertices_are_found() {
 /// Of each seed.
 const DRAWS: u32 = 100;
 
+/// What changes make, a few one upon another, keeps to all that the targets check.
+#[test]
+fn changed_tiles_hold() {
+    let seeds = bodies::seeds("mlt_tile");
+    for (i, seed) in (0..).zip(&seeds) {
+        for chain in 0..3 {
+            let mut input = [&[0], &seed[..]].concat();
+            for draw in (chain * 4..).take(4) {
+                let donor = &seeds[(i + 31 * draw) as usize % seeds.len()];
+                if let Some(changed) = mutate(&input[1..], donor, i + 1000 * draw) {
+                    input.splice(1.., changed);
+                    bodies::mlt_tile(&input[1..]);
+                    bodies::mlt_differential(&input);
+                }
+            }
+        }
+    }
+}
+
 /// No bytes are too strange, and no room is too small.
 #[test]
 fn any_bytes() {
