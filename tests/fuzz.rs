@@ -1,6 +1,7 @@
 //! The bodies of the fuzz targets on their seeds and on all that ever crashed them.
 #![cfg(all(feature = "encode", feature = "dataset", target_endian = "little"))]
 
+#[allow(dead_code)] // other tests use the rest
 #[path = "../fuzz/src/lib.rs"]
 mod bodies;
 

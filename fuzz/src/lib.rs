@@ -15,6 +15,8 @@ pub mod inputs;
 pub mod mlt;
 #[cfg(feature = "mlt")]
 pub mod mlt_build;
+#[cfg(feature = "mlt")]
+pub mod mlt_mutate;
 #[cfg(feature = "obs")]
 mod obs;
 pub mod oracle;

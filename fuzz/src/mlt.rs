@@ -18,7 +18,7 @@ use super::seeds::noise;
 const START: u64 = 1 << 40;
 
 /// Small enough for a fuzzer's memory, and for its patience with runs of many values.
-fn limits() -> Limits {
+pub(super) fn limits() -> Limits {
     let mut limits = Limits::default().with_output_bytes(4 << 20);
     limits.max_values = 1 << 17;
     limits.max_scratch_bytes = 8 << 20;

@@ -113,9 +113,14 @@ pub fn draw(data: &[u8], only: Option<Form>) -> Drawn {
 }
 
 /// Numbers from a seed.
-struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
+    /// Of a seed.
+    pub fn of(seed: u32) -> Dice {
+        Dice(u64::from(seed) << 20 | 0x9_E377)
+    }
+
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -123,13 +128,19 @@ impl Dice {
         self.0.wrapping_mul(0x2545_F491_4F6C_DD1D)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    /// A number below this one, or 0.
+    pub fn below(&mut self, n: usize) -> usize {
         usize::try_from((self.next() >> 33) % n.max(1) as u64).unwrap_or(0)
+    }
+
+    /// One of them, if there are any.
+    pub fn pick<'t, T>(&mut self, all: &'t [T]) -> Option<&'t T> {
+        all.get(self.below(all.len()))
     }
 }
 
 fn dice(data: &mut Unstructured<'_>) -> Result<Dice> {
-    Ok(Dice(u64::from(data.arbitrary::<u32>()?) << 20 | 0x9_E377))
+    Ok(Dice::of(data.arbitrary()?))
 }
 
 /// A pattern of numbers.
@@ -351,6 +362,18 @@ fn written<T>(result: std::result::Result<T, Error>) -> Option<T> {
     }
 }
 
+/// A layer that is drawn.
+struct Drawing<'d, 'u> {
+    data: &'d mut Unstructured<'u>,
+    form: Form,
+    /// Features.
+    n: usize,
+    /// Presence that columns can share.
+    shared: Vec<Vec<bool>>,
+    writer: LayerWriter,
+    meant: MeantLayer,
+}
+
 fn layer(data: &mut Unstructured<'_>, only: Option<Form>, drawn: &mut Drawn) -> Result<()> {
     let form = if data.arbitrary()? { Form::First } else { Form::Second };
     let form = only.unwrap_or(form);
@@ -359,16 +382,8 @@ fn layer(data: &mut Unstructured<'_>, only: Option<Form>, drawn: &mut Drawn) -> 
     let n = n.max(form.least());
     let name = format!("layer {}", drawn.layers.len());
     let extent = 1 << data.int_in_range(6..=21u32)?;
-    let mut writer = LayerWriter::new(form.version(), &name, extent, n).expect("a sound layer");
-    let mut shared: Vec<Vec<bool>> = Vec::new();
-    if form == Form::Second {
-        for _ in 0..data.int_in_range(0..=3u8)? {
-            let bits = truths(data, n)?;
-            writer.shared_presence(&bits, bits_coding(data, form)?).expect("a sound field");
-            shared.push(bits);
-        }
-    }
-    let mut meant = MeantLayer {
+    let writer = LayerWriter::new(form.version(), &name, extent, n).expect("a sound layer");
+    let meant = MeantLayer {
         version: if form == Form::Second { 2 } else { 1 },
         name,
         extent,
@@ -380,118 +395,242 @@ fn layer(data: &mut Unstructured<'_>, only: Option<Form>, drawn: &mut Drawn) -> 
         m_values: Vec::new(),
         nested: Vec::new(),
     };
-    geometry(data, form, n, &mut writer, &mut meant)?;
-    for i in 0..data.int_in_range(0..=5u8)? {
-        let name = format!("{}{i}", text(data.arbitrary::<u16>()?.into()));
+    let mut layer = Drawing { data, form, n, shared: Vec::new(), writer, meant };
+    if form == Form::Second {
+        for _ in 0..layer.data.int_in_range(0..=3u8)? {
+            let bits = truths(layer.data, n)?;
+            layer.writer.shared_presence(&bits, bits_coding(layer.data, form)?).expect("a sound field");
+            layer.shared.push(bits);
+        }
+    }
+    layer.geometry()?;
+    for i in 0..layer.data.int_in_range(0..=5u8)? {
+        let name = format!("{}{i}", text(layer.data.arbitrary::<u16>()?.into()));
         // What fails for want of bytes leaves the layer as it is.
-        let added = match data.int_in_range(0..=9u8)? {
-            0 => ids(data, form, n, &shared, &mut writer, &mut meant),
-            1 | 2 => dictionary(data, form, n, name, &shared, &mut writer, &mut meant),
-            3 => m_values(data, form, name, &shared, &mut writer, &mut meant),
-            4 | 5 if form == Form::Second => nested(data, n, name, &shared, &mut writer, &mut meant),
-            _ => column(data, form, n, name, &shared, &mut writer, &mut meant),
+        let added = match layer.data.int_in_range(0..=9u8)? {
+            0 => layer.ids(),
+            1 | 2 => layer.dictionary(name),
+            3 => layer.m_values(name),
+            4 | 5 if form == Form::Second => layer.nested(name),
+            _ => layer.column(name),
         };
         if added.is_err() {
             break;
         }
     }
-    writer.finish(&mut drawn.tile).expect("a sound layer");
-    drawn.layers.push(meant);
+    layer.writer.finish(&mut drawn.tile).expect("a sound layer");
+    drawn.layers.push(layer.meant);
     Ok(())
 }
 
-fn column(
-    data: &mut Unstructured<'_>,
-    form: Form,
-    n: usize,
-    name: String,
-    shared: &[Vec<bool>],
-    writer: &mut LayerWriter,
-    meant: &mut MeantLayer,
-) -> Result<()> {
-    let which = Which::draw(data, form, n, shared)?;
-    let values = Owned::draw(data, form, which.bits().map_or(n, set))?;
-    if written(writer.column(&name, which.presence(), values.values())).is_some() {
-        meant.columns.push(Meant { name, cells: spread(values.cells(), which.bits()) });
-    }
-    Ok(())
-}
-
-fn ids(
-    data: &mut Unstructured<'_>,
-    form: Form,
-    n: usize,
-    shared: &[Vec<bool>],
-    writer: &mut LayerWriter,
-    meant: &mut MeantLayer,
-) -> Result<()> {
-    if meant.ids.is_some() {
-        return Ok(());
-    }
-    let which = Which::draw(data, form, n, shared)?;
-    let numbers = numbers(data, which.bits().map_or(n, set))?;
-    let coding = integers(data)?;
-    let values = if data.arbitrary()? {
-        Owned::UInt64(numbers, coding)
-    } else {
-        Owned::UInt32(numbers.iter().map(|&n| u32::try_from(n >> 32).unwrap_or(0)).collect(), coding)
-    };
-    if written(writer.ids(which.presence(), values.values())).is_some() {
-        meant.ids = Some(spread(values.cells(), which.bits()));
-    }
-    Ok(())
-}
-
-fn dictionary(
-    data: &mut Unstructured<'_>,
-    form: Form,
-    n: usize,
-    name: String,
-    shared: &[Vec<bool>],
-    writer: &mut LayerWriter,
-    meant: &mut MeantLayer,
-) -> Result<()> {
-    let mut of_children = Vec::new();
-    for i in 0..data.int_in_range(0..=3u8)? {
+impl Drawing<'_, '_> {
+    fn column(&mut self, name: String) -> Result<()> {
+        let &mut Drawing { ref mut data, form, n, ref shared, ref mut writer, ref mut meant } = self;
         let which = Which::draw(data, form, n, shared)?;
-        let values: Vec<&str> = numbers(data, which.bits().map_or(n, set))?.iter().map(|&n| text(n)).collect();
-        of_children.push((format!(":{i}"), which, values, integers(data)?));
-    }
-    let children: Vec<Child<'_>> = of_children
-        .iter()
-        .map(|(name, which, values, codes)| Child { name, presence: which.presence(), values, codes: *codes })
-        .collect();
-    let coding = strings(data)?;
-    if written(writer.shared_dictionary(&name, &children, &coding)).is_some() {
-        for (child, which, values, _) in &of_children {
-            let cells = values.iter().map(|&value| Cell::Text(value.to_owned())).collect();
-            meant.columns.push(Meant { name: format!("{name}{child}"), cells: spread(cells, which.bits()) });
+        let values = Owned::draw(data, form, which.bits().map_or(n, set))?;
+        if written(writer.column(&name, which.presence(), values.values())).is_some() {
+            meant.columns.push(Meant { name, cells: spread(values.cells(), which.bits()) });
         }
+        Ok(())
     }
-    Ok(())
-}
 
-fn m_values(
-    data: &mut Unstructured<'_>,
-    form: Form,
-    name: String,
-    shared: &[Vec<bool>],
-    writer: &mut LayerWriter,
-    meant: &mut MeantLayer,
-) -> Result<()> {
-    let Some(shapes) = &meant.shapes else { return Ok(()) };
-    let which = Which::draw(data, form, shapes.len(), shared)?;
-    let has = |i: usize| which.bits().is_none_or(|bits| bits[i]);
-    let counts: Vec<usize> = shapes.iter().map(|shape| positions(shape).len()).collect();
-    let n = counts.iter().enumerate().map(|(i, n)| if has(i) { *n } else { 0 }).sum();
-    let values = Owned::draw(data, form, n)?;
-    if written(writer.m_values(&name, which.presence(), values.values())).is_some() {
-        let mut cells = values.cells().into_iter();
-        let mut take = |n: usize| Cell::List(cells.by_ref().take(n).collect());
-        let cells = counts.iter().enumerate().map(|(i, &n)| if has(i) { take(n) } else { Cell::Null }).collect();
-        meant.m_values.push(Meant { name, cells });
+    fn ids(&mut self) -> Result<()> {
+        let &mut Drawing { ref mut data, form, n, ref shared, ref mut writer, ref mut meant } = self;
+        if meant.ids.is_some() {
+            return Ok(());
+        }
+        let which = Which::draw(data, form, n, shared)?;
+        let numbers = numbers(data, which.bits().map_or(n, set))?;
+        let coding = integers(data)?;
+        let values = if data.arbitrary()? {
+            Owned::UInt64(numbers, coding)
+        } else {
+            Owned::UInt32(numbers.iter().map(|&n| u32::try_from(n >> 32).unwrap_or(0)).collect(), coding)
+        };
+        if written(writer.ids(which.presence(), values.values())).is_some() {
+            meant.ids = Some(spread(values.cells(), which.bits()));
+        }
+        Ok(())
     }
-    Ok(())
+
+    fn dictionary(&mut self, name: String) -> Result<()> {
+        let &mut Drawing { ref mut data, form, n, ref shared, ref mut writer, ref mut meant } = self;
+        let mut of_children = Vec::new();
+        for i in 0..data.int_in_range(0..=3u8)? {
+            let which = Which::draw(data, form, n, shared)?;
+            let values: Vec<&str> = numbers(data, which.bits().map_or(n, set))?.iter().map(|&n| text(n)).collect();
+            of_children.push((format!(":{i}"), which, values, integers(data)?));
+        }
+        let children: Vec<Child<'_>> = of_children
+            .iter()
+            .map(|(name, which, values, codes)| Child { name, presence: which.presence(), values, codes: *codes })
+            .collect();
+        let coding = strings(data)?;
+        if written(writer.shared_dictionary(&name, &children, &coding)).is_some() {
+            for (child, which, values, _) in &of_children {
+                let cells = values.iter().map(|&value| Cell::Text(value.to_owned())).collect();
+                meant.columns.push(Meant { name: format!("{name}{child}"), cells: spread(cells, which.bits()) });
+            }
+        }
+        Ok(())
+    }
+
+    fn m_values(&mut self, name: String) -> Result<()> {
+        let &mut Drawing { ref mut data, form, ref shared, ref mut writer, ref mut meant, .. } = self;
+        let Some(shapes) = &meant.shapes else { return Ok(()) };
+        let which = Which::draw(data, form, shapes.len(), shared)?;
+        let has = |i: usize| which.bits().is_none_or(|bits| bits[i]);
+        let counts: Vec<usize> = shapes.iter().map(|shape| positions(shape).len()).collect();
+        let n = counts.iter().enumerate().map(|(i, n)| if has(i) { *n } else { 0 }).sum();
+        let values = Owned::draw(data, form, n)?;
+        if written(writer.m_values(&name, which.presence(), values.values())).is_some() {
+            let mut cells = values.cells().into_iter();
+            let mut take = |n: usize| Cell::List(cells.by_ref().take(n).collect());
+            let cells = counts.iter().enumerate().map(|(i, &n)| if has(i) { take(n) } else { Cell::Null }).collect();
+            meant.m_values.push(Meant { name, cells });
+        }
+        Ok(())
+    }
+
+    fn geometry(&mut self) -> Result<()> {
+        let &mut Drawing { ref mut data, form, n, ref mut writer, ref mut meant, .. } = self;
+        let kinds: &[u8] = data.choose(&[
+            &[0u8][..],
+            &[1],
+            &[2],
+            &[3],
+            &[4],
+            &[5],
+            &[0, 1],
+            &[0, 3],
+            &[1, 4],
+            &[2, 5],
+            &[0, 1, 4],
+            &[0, 1, 2],
+            &[0, 1, 2, 3, 4, 5],
+        ])?;
+        let (reach, mut dice) = (1u64 << data.int_in_range(1..=33u32)?, dice(data)?);
+        let mut position: Position = [0, 0];
+        let mut line = |dice: &mut Dice, n: usize| -> Vec<Position> {
+            let mut step = |c: i32| {
+                let to = dice.next() % reach;
+                i32::try_from(
+                    (i64::from(c) + to.cast_signed() - (reach / 2).cast_signed()).clamp(-(1 << 31), (1 << 31) - 1),
+                )
+                .unwrap_or(0)
+            };
+            let mut stride = || {
+                position = [step(position[0]), step(position[1])];
+                position
+            };
+            (0..n).map(|_| stride()).collect()
+        };
+        let coding = GeometryCoding {
+            types: safe_integers(data, form)?,
+            types_stream: data.arbitrary()?,
+            lengths: safe_integers(data, form)?,
+            triangles: safe_integers(data, form)?,
+            vertices: {
+                let words = words(data)?;
+                *data.choose(&[
+                    Vertices::Values(words),
+                    Vertices::Delta(words),
+                    Vertices::ComponentwiseDelta(words),
+                    Vertices::ComponentwiseDelta2(words),
+                    Vertices::Morton(words),
+                    Vertices::Rans,
+                ])?
+            },
+            dictionary: if data.ratio(1u8, 3u8)? { Some(safe_integers(data, form)?) } else { None },
+        };
+        let extra = data.int_in_range(0..=9u8)?;
+        if extra == 0 && form == Form::Second {
+            let vertices = line(&mut dice, 1 + n.min(60));
+            let corner = |dice: &mut Dice| u32::try_from(dice.below(vertices.len())).unwrap_or(0);
+            let of_feature = |dice: &mut Dice| triangles(dice, 4, corner);
+            let triangles: Vec<Vec<Triangle>> = (0..n).map(|_| of_feature(&mut dice)).collect();
+            let geometry =
+                Geometry::of_triangles(&vertices, triangles.clone(), data.arbitrary()?).expect("few vertices");
+            if written(writer.geometry(&geometry, &coding)).is_some() {
+                meant.triangles = Some(triangles.concat());
+                return Ok(());
+            }
+        }
+        let shapes: Vec<Shape> = (0..n)
+            .map(|_| {
+                let kind = kinds[dice.below(kinds.len())];
+                let items = form.least() + dice.below(4);
+                let mut lines = |dice: &mut Dice, n: usize| -> Vec<Vec<Position>> {
+                    (0..n)
+                        .map(|_| {
+                            let n = form.least() + dice.below(7);
+                            line(dice, n)
+                        })
+                        .collect()
+                };
+                match kind {
+                    0 => Shape::Point(line(&mut dice, 1)[0]),
+                    1 => Shape::LineString(lines(&mut dice, 1).concat()),
+                    2 => Shape::Polygon(lines(&mut dice, items)),
+                    3 => Shape::MultiPoint(lines(&mut dice, 1).concat()),
+                    4 => Shape::MultiLineString(lines(&mut dice, items)),
+                    _ => Shape::MultiPolygon((0..items).map(|n| lines(&mut dice, form.least() + n)).collect()),
+                }
+            })
+            .collect();
+        let mut geometry = Geometry::new(&shapes).expect("few vertices");
+        let (mut z, mut of_layer) = (None, None);
+        if extra == 1 && form == Form::Second {
+            let n = shapes.iter().map(|shape| positions(shape).len()).sum();
+            let step = data.int_in_range(0..=7)?;
+            let values: Vec<i32> = line(&mut dice, n).iter().map(|position| position[0]).collect();
+            geometry = geometry.with_z(step, values.clone());
+            z = Some((step, values));
+        }
+        if extra == 2 {
+            let mut first = 0;
+            let of_feature = |shape: &Shape, dice: &mut Dice, first: usize, n: usize| match shape {
+                Shape::Polygon(_) | Shape::MultiPolygon(_) if n > 0 => {
+                    triangles(dice, 5, |dice| u32::try_from(first + dice.below(n)).unwrap_or(0))
+                }
+                _ => Vec::new(),
+            };
+            let triangles: Vec<Vec<Triangle>> = shapes
+                .iter()
+                .map(|shape| {
+                    let n = positions(shape).len();
+                    first += n;
+                    of_feature(shape, &mut dice, first - n, n)
+                })
+                .collect();
+            if shapes.iter().any(|shape| matches!(shape, Shape::Polygon(_) | Shape::MultiPolygon(_))) {
+                of_layer = Some(triangles.concat());
+                geometry = geometry.with_triangles(triangles);
+            }
+        }
+        let plain = GeometryCoding::default();
+        for coding in [&coding, &plain] {
+            if written(writer.geometry(&geometry, coding)).is_some() {
+                (meant.shapes, meant.z, meant.triangles) = (Some(shapes), z, of_layer);
+                return Ok(());
+            }
+        }
+        unreachable!("the plain way holds all geometries");
+    }
+
+    fn nested(&mut self, name: String) -> Result<()> {
+        let &mut Drawing { ref mut data, n, ref shared, ref mut writer, ref mut meant, .. } = self;
+        let which = Which::draw(data, Form::Second, n, shared)?;
+        let n = which.bits().map_or(n, set);
+        let tree = Tree::draw(data, n, 1)?;
+        if matches!(tree, Tree::Values(_)) {
+            return Ok(());
+        }
+        if written(writer.nested(&name, which.presence(), &tree.nested())).is_some() {
+            meant.nested.push(Meant { name, cells: spread(tree.cells(n), which.bits()) });
+        }
+        Ok(())
+    }
 }
 
 /// All positions of a shape, as they are stored.
@@ -502,136 +641,6 @@ fn positions(shape: &Shape) -> Vec<Position> {
         Shape::Polygon(lines) | Shape::MultiLineString(lines) => lines.concat(),
         Shape::MultiPolygon(polygons) => polygons.concat().concat(),
     }
-}
-
-fn geometry(
-    data: &mut Unstructured<'_>,
-    form: Form,
-    n: usize,
-    writer: &mut LayerWriter,
-    meant: &mut MeantLayer,
-) -> Result<()> {
-    let kinds: &[u8] = data.choose(&[
-        &[0u8][..],
-        &[1],
-        &[2],
-        &[3],
-        &[4],
-        &[5],
-        &[0, 1],
-        &[0, 3],
-        &[1, 4],
-        &[2, 5],
-        &[0, 1, 4],
-        &[0, 1, 2],
-        &[0, 1, 2, 3, 4, 5],
-    ])?;
-    let (reach, mut dice) = (1u64 << data.int_in_range(1..=33u32)?, dice(data)?);
-    let mut position: Position = [0, 0];
-    let mut line = |dice: &mut Dice, n: usize| -> Vec<Position> {
-        let mut step = |c: i32| {
-            let to = dice.next() % reach;
-            i32::try_from(
-                (i64::from(c) + to.cast_signed() - (reach / 2).cast_signed()).clamp(-(1 << 31), (1 << 31) - 1),
-            )
-            .unwrap_or(0)
-        };
-        let mut stride = || {
-            position = [step(position[0]), step(position[1])];
-            position
-        };
-        (0..n).map(|_| stride()).collect()
-    };
-    let coding = GeometryCoding {
-        types: safe_integers(data, form)?,
-        types_stream: data.arbitrary()?,
-        lengths: safe_integers(data, form)?,
-        triangles: safe_integers(data, form)?,
-        vertices: {
-            let words = words(data)?;
-            *data.choose(&[
-                Vertices::Values(words),
-                Vertices::Delta(words),
-                Vertices::ComponentwiseDelta(words),
-                Vertices::ComponentwiseDelta2(words),
-                Vertices::Morton(words),
-                Vertices::Rans,
-            ])?
-        },
-        dictionary: if data.ratio(1u8, 3u8)? { Some(safe_integers(data, form)?) } else { None },
-    };
-    let extra = data.int_in_range(0..=9u8)?;
-    if extra == 0 && form == Form::Second {
-        let vertices = line(&mut dice, 1 + n.min(60));
-        let corner = |dice: &mut Dice| u32::try_from(dice.below(vertices.len())).unwrap_or(0);
-        let of_feature = |dice: &mut Dice| triangles(dice, 4, corner);
-        let triangles: Vec<Vec<Triangle>> = (0..n).map(|_| of_feature(&mut dice)).collect();
-        let geometry = Geometry::of_triangles(&vertices, triangles.clone(), data.arbitrary()?).expect("few vertices");
-        if written(writer.geometry(&geometry, &coding)).is_some() {
-            meant.triangles = Some(triangles.concat());
-            return Ok(());
-        }
-    }
-    let shapes: Vec<Shape> = (0..n)
-        .map(|_| {
-            let kind = kinds[dice.below(kinds.len())];
-            let items = form.least() + dice.below(4);
-            let mut lines = |dice: &mut Dice, n: usize| -> Vec<Vec<Position>> {
-                (0..n)
-                    .map(|_| {
-                        let n = form.least() + dice.below(7);
-                        line(dice, n)
-                    })
-                    .collect()
-            };
-            match kind {
-                0 => Shape::Point(line(&mut dice, 1)[0]),
-                1 => Shape::LineString(lines(&mut dice, 1).concat()),
-                2 => Shape::Polygon(lines(&mut dice, items)),
-                3 => Shape::MultiPoint(lines(&mut dice, 1).concat()),
-                4 => Shape::MultiLineString(lines(&mut dice, items)),
-                _ => Shape::MultiPolygon((0..items).map(|n| lines(&mut dice, form.least() + n)).collect()),
-            }
-        })
-        .collect();
-    let mut geometry = Geometry::new(&shapes).expect("few vertices");
-    let (mut z, mut of_layer) = (None, None);
-    if extra == 1 && form == Form::Second {
-        let n = shapes.iter().map(|shape| positions(shape).len()).sum();
-        let step = data.int_in_range(0..=7)?;
-        let values: Vec<i32> = line(&mut dice, n).iter().map(|position| position[0]).collect();
-        geometry = geometry.with_z(step, values.clone());
-        z = Some((step, values));
-    }
-    if extra == 2 {
-        let mut first = 0;
-        let of_feature = |shape: &Shape, dice: &mut Dice, first: usize, n: usize| match shape {
-            Shape::Polygon(_) | Shape::MultiPolygon(_) if n > 0 => {
-                triangles(dice, 5, |dice| u32::try_from(first + dice.below(n)).unwrap_or(0))
-            }
-            _ => Vec::new(),
-        };
-        let triangles: Vec<Vec<Triangle>> = shapes
-            .iter()
-            .map(|shape| {
-                let n = positions(shape).len();
-                first += n;
-                of_feature(shape, &mut dice, first - n, n)
-            })
-            .collect();
-        if shapes.iter().any(|shape| matches!(shape, Shape::Polygon(_) | Shape::MultiPolygon(_))) {
-            of_layer = Some(triangles.concat());
-            geometry = geometry.with_triangles(triangles);
-        }
-    }
-    let plain = GeometryCoding::default();
-    for coding in [&coding, &plain] {
-        if written(writer.geometry(&geometry, coding)).is_some() {
-            (meant.shapes, meant.z, meant.triangles) = (Some(shapes), z, of_layer);
-            return Ok(());
-        }
-    }
-    unreachable!("the plain way holds all geometries");
 }
 
 /// Triangles, many of which share an edge with the one before.
@@ -761,24 +770,4 @@ impl Branch {
         let bits = self.present.as_ref().map(|(bits, _)| &bits[..]);
         spread(self.tree.cells(bits.map_or(handed, set)), bits)
     }
-}
-
-fn nested(
-    data: &mut Unstructured<'_>,
-    n: usize,
-    name: String,
-    shared: &[Vec<bool>],
-    writer: &mut LayerWriter,
-    meant: &mut MeantLayer,
-) -> Result<()> {
-    let which = Which::draw(data, Form::Second, n, shared)?;
-    let n = which.bits().map_or(n, set);
-    let tree = Tree::draw(data, n, 1)?;
-    if matches!(tree, Tree::Values(_)) {
-        return Ok(());
-    }
-    if written(writer.nested(&name, which.presence(), &tree.nested())).is_some() {
-        meant.nested.push(Meant { name, cells: spread(tree.cells(n), which.bits()) });
-    }
-    Ok(())
 }
