@@ -124,7 +124,7 @@ fn ends_early(path: &Path, options: &str, limit: usize) {
 #[test]
 fn text_is_bounded() {
     const LIMIT: usize = 1 << 20;
-    let tiles = [("texts", long_texts(1000, 8000)), ("maps", maps(90)), ("list", long_list(1000, 8000))];
+    let tiles = [("texts", long_texts(1000, 8000)), ("maps", maps(7)), ("list", long_list(1000, 8000))];
     for (name, bytes) in tiles {
         assert!(bytes.len() < 10_000, "{name}: {} bytes", bytes.len());
         let (_folder, path) = written("tile.mlt", &bytes);
@@ -164,8 +164,8 @@ fn digests_are_bounded() {
     assert_eq!(layers[..2], whole["layers"].as_array().expect("a list")[..2]);
     assert_eq!((layers.len(), &layers[2]["columns"][0]["values"]), (3, &Value::Null), "{found}");
     assert_eq!(layers[2]["geometry"], whole["layers"][2]["geometry"]);
-    // By default, too, of what would be 8 TB.
-    let (_folder, path) = written("tile.mlt", &maps(90));
+    // So is the text around them.
+    let (_folder, path) = written("tile.mlt", &maps(7));
     let found = run("decode", &path, "--digest --max-output 1M");
     assert!(found.code == Some(1) && found.stderr.contains("[limit_exceeded]"), "{}", found.stderr);
 }
@@ -187,12 +187,11 @@ fn columns_of_one_name_are_bounded_together() {
         &b"\x01\x22\x02\x01\x01\x00".repeat(children),
     ];
     let (_folder, path) = written("tile.mlt", &frame(1, &parts.concat()));
-    // The layer has the dictionary once, its columns by themselves once each: 50 MB.
+    // The layer has the dictionary once, and so have its columns.
     assert_eq!(run("decode", &path, "--max-output 1M").code, Some(0));
     assert_eq!(run("verify", &path, "--max-output 1M --quiet").code, Some(0));
-    assert_eq!(run("decode", &path, "--column x --max-output 60M").code, Some(0));
-    for options in ["--max-output 1M", "--max-output 40M", "--max-output 1M --json", "--max-output 1M --format geojson"]
-    {
+    assert_eq!(run("decode", &path, "--column x --max-output 1M").code, Some(0));
+    for options in ["--max-output 50K", "--max-output 1M --json", "--max-output 50K --format geojson"] {
         let told = run("decode", &path, &format!("--column x {options}"));
         assert_eq!(told.code, Some(1), "{options}: {told:?}");
         assert!((told.stdout + &told.stderr).contains("raise --max-output"), "{options}");
@@ -203,12 +202,17 @@ fn columns_of_one_name_are_bounded_together() {
 #[cfg(target_os = "linux")]
 #[test]
 fn long_texts_take_no_memory() {
-    for (name, bytes) in [("texts", long_texts(200_000, 8000)), ("list", long_list(200_000, 8000)), ("maps", maps(60))]
+    for (name, bytes) in [("texts", long_texts(200_000, 8000)), ("list", long_list(200_000, 8000)), ("maps", maps(90))]
     {
         let (_folder, path) = written("tile.mlt", &bytes);
         let summary = narrow(600_000, "decode", &path, "");
         assert_eq!(summary.code, Some(0), "{name}: {summary:?}");
         let digest = narrow(600_000, "decode", &path, "--digest --max-output 20M");
+        if name == "maps" {
+            // Their shape, of trillions of types, is null.
+            assert!(digest.code == Some(0) && digest.json()["layers"][0]["nested"][0]["shape"].is_null(), "{digest:?}");
+            continue;
+        }
         assert!(digest.code == Some(1) && digest.stderr.contains("[limit_exceeded]"), "{name}: {}", digest.stderr);
     }
 }

@@ -60,7 +60,7 @@ fn commands_on_map_tiles_run() {
     for words in ["MLT, 2 layers, 3 features", "2 Point", "layer areas", ": sound", "column name", "2 tiles", "a, bc"] {
         assert!(said.contains(words), "{words:?} is not in what it said:\n{said}");
     }
-    assert_eq!(names(folder.path()), ["tile.geojson", "tile.mlt", "tiles.pmtiles"]);
+    assert_eq!(names(folder.path()), ["place.arrow", "tile.geojson", "tile.mlt", "tiles.pmtiles"]);
 }
 
 #[test]
