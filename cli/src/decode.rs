@@ -76,7 +76,7 @@ pub struct Args {
     cost: bool,
 
     /// Of a Parquet file or map tile only this column, or these: give it again for more; of a map tile `id` and `geometry`
-    /// are columns, too
+    /// are columns, too, beside properties of these names
     #[arg(long, value_name = "C")]
     column: Vec<String>,
 

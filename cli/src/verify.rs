@@ -15,7 +15,7 @@ use tilekern::{Directory, Error};
 use crate::console::Console;
 use crate::fault::{Fault, Stop};
 use crate::options::{CacheFolder, Engine, MapTiles};
-use crate::source::{As, Found};
+use crate::source::{As, Found, STDIO};
 use crate::text::counted;
 use crate::{Verdict, mlt, parquet};
 
@@ -25,8 +25,8 @@ use crate::{Verdict, mlt, parquet};
 /// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
 /// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
 /// that readers do without are checked, too: `decode` takes a file in which only these are wrong. Of a map tile each column of
-/// each layer is decoded; it has no checksums either. Several columns of one name, as version 1 allows, are a warning. Of an archive these are all its tiles, one that is stored for several
-/// places once; they end at 1,000 faults. One line for each fault: path, part, byte offset, what is wrong and
+/// each layer is decoded; it has no checksums either. Several columns of one name, as version 1 allows, are a warning. Of an
+/// archive these are all its tiles, one that is stored for a run of places once; they end at 1,000 faults. One line for each fault: path, part, byte offset, what is wrong and
 /// what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
@@ -90,6 +90,9 @@ struct PathRecord {
 }
 
 pub fn run(args: &Args, console: &mut Console) -> Result<Verdict, Stop> {
+    if args.paths.iter().filter(|path| path.as_os_str() == STDIO).count() > 1 {
+        return Err(Stop::Usage("standard input (-) can be read once".to_owned()));
+    }
     let decoder = args.engine.decoder()?;
     let progress = console.progress(args.paths.len() as u64, "verifying");
     let mut paths = Vec::new();

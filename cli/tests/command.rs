@@ -100,6 +100,7 @@ fn wrong_usage_is_2() {
         &["no-such-verb"],
         &["info"],
         &["verify"],
+        &["verify", "-", path, "-"],
         &["info", path, "more"],
         &["info", path, "--no-such-option"],
         &["info", path, "--as", "zip"],

@@ -387,9 +387,19 @@ fn the_other_packing_is_pointed_to() {
     let stream = stream.unwrap() + 4;
     bytes.splice(stream..stream + 3, [0x0c, 4, 1, 0, 0, 1]);
     bytes[size.unwrap() - 1] += 3;
-    fs::write(&path, bytes).unwrap();
-    for (verb, options) in [("decode", ""), ("verify", ""), ("trace", "paths.ref")] {
-        assert_eq!(fault(verb, &path, options), "fastpfor_block_values", "{verb}");
+    // Whatever is wrong with the numbers: read in the other way they are others.
+    let mut others = bytes.clone();
+    others[stream + 2..stream + 6].copy_from_slice(&[0; 4]);
+    for (verb, options, bytes) in [
+        ("decode", "", &bytes),
+        ("verify", "", &bytes),
+        ("trace", "paths.ref", &bytes),
+        ("decode", "", &others),
+        ("verify", "", &others),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let kind = fault(verb, &path, options);
+        assert_eq!(kind == "fastpfor_block_values", bytes != &others, "{verb}: {kind}");
         let advised = |options: &str| {
             let run = run(verb, &path, options);
             (run.stdout + &run.stderr).contains("; or try --mlt-fastpfor sequential")
@@ -597,6 +607,24 @@ fn starts_of_long_values() {
     assert_eq!((text.code, text.stdout.matches(&start).count()), (Some(0), 2), "{text:?}");
 }
 
+/// `id` and `geometry` are those of the layer and the properties that are called so, too.
+#[test]
+fn columns_called_as_what_has_no_name() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    written(&path, &[Shape::Point([1, 2])], |layer| {
+        let values = |value| Values::UInt32(value, Integers::default());
+        layer.ids(Presence::All, values(&[7])).unwrap();
+        layer.column("id", Presence::All, values(&[8])).unwrap();
+        layer.column("geometry", Presence::All, values(&[9])).unwrap();
+    });
+    let found = |options: &str| sound("decode", &path, options)["layers"][0].clone();
+    let (id, geometry) = (found("--column id"), found("--column geometry"));
+    assert_eq!((&id["ids"], &id["columns"][0]["values"], id.get("geometry")), (&json!([7]), &json!([8]), None));
+    assert_eq!((geometry.get("ids"), &geometry["columns"][0]["values"]), (None, &json!([9])));
+    assert_eq!(geometry["geometry"], json!([["Point", [1, 2]]]));
+}
+
 /// Layers of one name are all meant by it.
 #[test]
 fn many_layers_of_one_name() {
@@ -790,6 +818,21 @@ fn archives_hold_tiles() {
         let absent = run("decode", &path(&format!("absent.pmtiles#{place}")), "");
         assert!(absent.stderr.contains("absent.pmtiles: ") && absent.stderr.contains("[io]"), "{absent:?}");
     }
+    // A database without tiles is no archive of them; one whose tiles never end, or are huge, takes little time and memory.
+    drop(rusqlite::Connection::open(path("other.mbtiles")).unwrap().execute_batch("CREATE TABLE a (b)").unwrap());
+    fs::write(path("empty.mbtiles"), "").unwrap();
+    for name in ["other.mbtiles", "empty.mbtiles"] {
+        for verb in ["info", "verify"] {
+            let told = run(verb, &path(name), "");
+            let text = told.stdout + &told.stderr;
+            assert!(told.code == Some(1) && text.contains("no such table: tiles"), "{verb} {name}: {text}");
+        }
+    }
+    let database = mbtiles(&path("huge.mbtiles"), "mlt", &tile());
+    database.execute_batch("DROP TABLE tiles; CREATE VIEW tiles AS SELECT 0 AS zoom_level, 0 AS tile_column, 0 AS tile_row, zeroblob(200000000) AS tile_data").unwrap();
+    drop(database);
+    let told = run("verify", &path("huge.mbtiles"), "");
+    assert!(told.code == Some(1) && told.stdout.contains("too big"), "{told:?}");
     // A file of that very name comes first.
     fs::create_dir_all(path("none.pmtiles#3/4")).unwrap();
     fs::write(path("none.pmtiles#3/4/2"), tile()).unwrap();

@@ -170,10 +170,8 @@ fn digests_are_bounded() {
     assert!(found.code == Some(1) && found.stderr.contains("[limit_exceeded]"), "{}", found.stderr);
 }
 
-/// Any number of columns of one name that share a dictionary take no more than one column may.
-#[test]
-fn columns_of_one_name_are_bounded_together() {
-    let (entry, children) = (100_000, 500);
+/// A layer of one point with so many columns of one name that share a dictionary of one entry.
+fn shared(entry: usize, children: usize) -> Vec<u8> {
     let parts = [
         &b"\x01l\x80\x20\x02\x04\x1e\x00"[..],
         &varint(children),
@@ -186,7 +184,29 @@ fn columns_of_one_name_are_bounded_together() {
         &sized(&vec![b'a'; entry]),
         &b"\x01\x22\x02\x01\x01\x00".repeat(children),
     ];
-    let (_folder, path) = written("tile.mlt", &frame(1, &parts.concat()));
+    frame(1, &parts.concat())
+}
+
+/// An Arrow file has a shared dictionary once for each column: what that takes is bounded before it is made.
+#[cfg(target_os = "linux")]
+#[test]
+fn arrow_files_are_bounded() {
+    let (folder, path) = written("tile.mlt", &shared(1_000_000, 20_000));
+    let output = folder.path().join("out.arrow");
+    for limit in ["", " --max-output 2M"] {
+        let told = narrow(600_000, "decode", &path, &format!("-o {}{limit}", output.display()));
+        assert_eq!(told.code, Some(1), "{limit}: {told:?}");
+        assert!(told.stderr.contains("[limit_exceeded]") && told.stderr.contains("--max-output"), "{told:?}");
+        assert_eq!(names(folder.path()), ["tile.mlt"]);
+    }
+    fs::write(&path, shared(1000, 20)).expect("written");
+    assert_eq!(run("decode", &path, &format!("-o {}", output.display())).code, Some(0));
+}
+
+/// Any number of columns of one name that share a dictionary take no more than one column may.
+#[test]
+fn columns_of_one_name_are_bounded_together() {
+    let (_folder, path) = written("tile.mlt", &shared(100_000, 500));
     // The layer has the dictionary once, and so have its columns.
     assert_eq!(run("decode", &path, "--max-output 1M").code, Some(0));
     assert_eq!(run("verify", &path, "--max-output 1M --quiet").code, Some(0));

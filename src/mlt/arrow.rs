@@ -379,12 +379,47 @@ fn well_known(of: &Coordinates<'_>, i: usize, shape: Shape<'_>, coordinates: &mu
 
 #[cfg(all(test, feature = "encode"))]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Int32Type;
+
     use crate::kernels::Kernels;
     use crate::mlt::encode::{
-        Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version,
-        Words,
+        Child, Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values,
+        Version, Words,
     };
     use crate::mlt::{Decoder, LayerData, Options, StringLayout, Tile};
+
+    /// Columns that share a dictionary share its array; others have their own.
+    #[test]
+    fn shared_dictionaries() {
+        let (present, codes) = (Presence::All, Integers::Values(Words::VarInt));
+        let child = |name, values| Child { name, presence: present, values, codes };
+        let mut layer = LayerWriter::new(Version::V2, "names", 4096, 2).unwrap();
+        let points = [Shape::Point([0, 0]), Shape::Point([1, 1])];
+        layer.geometry(&Geometry::new(&points).unwrap(), &GeometryCoding::default()).unwrap();
+        let of = Strings::default();
+        layer.shared_dictionary("a", &[child("1", &["x", "y"]), child("2", &["y", "y"])], &of).unwrap();
+        layer.shared_dictionary("b", &[child("1", &["z", "y"])], &of).unwrap();
+        let own = Strings { codes, ..Strings::new(StringLayout::Dictionary) };
+        layer.column("c", present, Values::Strings(&["x", "x"], own)).unwrap();
+        let mut tile = Vec::new();
+        layer.finish(&mut tile).unwrap();
+        let (options, mut data) = (Options::with_kernels(Kernels::auto()), LayerData::new());
+        let tile = Tile::open(&tile, &options).unwrap();
+        Decoder::with_options(options).layer(tile.layer(0).unwrap(), &mut data).unwrap();
+        let batch = data.to_record_batch().unwrap();
+        let entries = |name: &str| batch[name].as_dictionary::<Int32Type>().values().clone();
+        assert!(Arc::ptr_eq(&entries("a1"), &entries("a2")));
+        assert!(!Arc::ptr_eq(&entries("a2"), &entries("b1")));
+        assert!(!Arc::ptr_eq(&entries("b1"), &entries("c")));
+        for (name, values) in [("a1", ["x", "y"]), ("a2", ["y", "y"]), ("b1", ["z", "y"]), ("c", ["x", "x"])] {
+            let column = batch[name].as_dictionary::<Int32Type>();
+            let (keys, entries) = (column.keys().values(), column.values().as_string::<i32>());
+            assert_eq!([0, 1].map(|i| entries.value(keys[i] as usize)), values, "{name}");
+        }
+    }
 
     /// The keys of maps are written out: more text than offsets reach is an error, not the end of the program.
     #[test]

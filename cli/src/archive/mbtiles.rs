@@ -13,8 +13,9 @@ use tilekern::Limits;
 
 use super::{Facts, Place, Tiles, Visit, Zoom};
 
-/// Memory that SQLite may use.
-const HEAP: i64 = 1 << 30;
+/// Memory that SQLite may use, and bytes of a tile: far more than any has.
+const HEAP: i64 = 512 << 20;
+const TILE: i32 = 128 << 20;
 /// How long all queries may take together, or each tile where all are gone through, and after how many instructions of its
 /// machine it looks at the clock. `tiles` may be a view, and that of a hostile file need not end.
 const TIME: Duration = Duration::from_secs(10);
@@ -22,7 +23,7 @@ const INSTRUCTIONS: i32 = 100_000;
 
 pub fn open(path: &Path, limits: &Limits) -> Result<Box<dyn Tiles>, String> {
     let start = Arc::new(Mutex::new(Instant::now()));
-    let database = connect(path, limits, start.clone()).map_err(|error| error.to_string())?;
+    let database = connect(path, limits, start.clone()).map_err(told)?;
     Ok(Box::new(Mbtiles { database, start }))
 }
 
@@ -38,7 +39,7 @@ fn connect(path: &Path, limits: &Limits, start: Arc<Mutex<Instant>>) -> rusqlite
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     let most = i32::try_from(limits.max_input_bytes).unwrap_or(i32::MAX);
-    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most)?;
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, most.min(TILE))?;
     connection.pragma_update(None, "hard_heap_limit", HEAP)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     let over = move || start.lock().unwrap_or_else(PoisonError::into_inner).elapsed() > TIME;
@@ -61,17 +62,25 @@ fn address(path: &Path) -> String {
     text + if Path::new(&log).exists() { "?mode=ro" } else { "?mode=ro&immutable=1" }
 }
 
+/// What SQLite says, and what its word for an end by the clock means.
+fn told(error: rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::OperationInterrupted) => format!("its queries take longer than {} s", TIME.as_secs()),
+        _ => error.to_string(),
+    }
+}
+
 /// A value that a database says of itself. Tiles are there without it, too.
 fn said(database: &Connection, name: &str) -> Result<Option<String>, String> {
     let query = "SELECT 1 FROM sqlite_master WHERE name = 'metadata'";
-    let there = database.query_row(query, [], |_| Ok(())).optional().map_err(|error| error.to_string())?;
+    let there = database.query_row(query, [], |_| Ok(())).optional().map_err(told)?;
     if there.is_none() {
         return Ok(None);
     }
     // All are text, but some writers store numbers as numbers.
     let query = "SELECT CAST(value AS TEXT) FROM metadata WHERE name = ?1 LIMIT 1";
     let found = database.query_row(query, [name], |row| row.get::<_, Option<String>>(0)).optional();
-    found.map(Option::flatten).map_err(|error| error.to_string())
+    found.map(Option::flatten).map_err(told)
 }
 
 /// The bytes of a tile, in a column.
@@ -123,6 +132,8 @@ impl Tiles for Mbtiles {
     }
 
     fn facts(&self) -> Result<Facts, String> {
+        // Without such a table it is no archive of tiles, whatever else it holds.
+        self.database.prepare("SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles").map_err(told)?;
         let zoom = |name: &str, from_tiles: &str| -> Result<Option<u8>, String> {
             match said(&self.database, name)?.and_then(|zoom| zoom.trim().parse().ok()) {
                 Some(zoom) => Ok(Some(zoom)),
@@ -131,7 +142,7 @@ impl Tiles for Mbtiles {
         };
         let bounds = said(&self.database, "bounds")?.and_then(|bounds| {
             let numbers: Result<Vec<f64>, _> = bounds.split(',').map(|number| number.trim().parse()).collect();
-            numbers.ok()?.try_into().ok()
+            numbers.ok().filter(|numbers| numbers.iter().all(|number| number.is_finite()))?.try_into().ok()
         });
         Ok(Facts {
             name: said(&self.database, "name")?,
@@ -152,7 +163,7 @@ impl Tiles for Mbtiles {
         let row = i64::try_from(row).map_err(|error| error.to_string())?;
         let query = "SELECT tile_data FROM tiles WHERE zoom_level = ?1 AND tile_column = ?2 AND tile_row = ?3 LIMIT 1";
         let found = self.database.query_row(query, (z, x, row), |row| blob(row, 0));
-        match found.optional().map_err(|error| error.to_string())? {
+        match found.optional().map_err(told)? {
             None => Ok(None),
             Some(bytes) => bytes.map(Some),
         }
@@ -160,12 +171,11 @@ impl Tiles for Mbtiles {
 
     fn n_stored(&self) -> Result<u64, String> {
         let count = self.database.query_row("SELECT count(*) FROM tiles", [], |row| row.get::<_, i64>(0));
-        let count = count.map_err(|error| error.to_string())?;
+        let count = count.map_err(told)?;
         u64::try_from(count).map_err(|error| error.to_string())
     }
 
     fn each(&self, visit: &mut Visit<'_>) -> Result<(), String> {
-        let told = |error: rusqlite::Error| error.to_string();
         // No more than there were when they were counted: a view may think of new ones.
         let n = i64::try_from(self.n_stored()?).map_err(|error| error.to_string())?;
         let query = "SELECT zoom_level, tile_column, tile_row, tile_data FROM tiles LIMIT ?1";

@@ -9,8 +9,8 @@ use arrow_ipc::writer::FileWriter;
 use indicatif::HumanCount;
 use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
-use tilekern::Error;
 use tilekern::mlt::{Layer, LayerData, Options, Property, Tile, Value};
+use tilekern::{Error, ErrorKind, Limit, Part};
 
 use super::json::{Allowance, Exact, LayerJson, OfVertices, Slot, type_name};
 use super::{GEOMETRY, IDS, Item, Parts, Reader, choose, geojson, items, layers, names, open};
@@ -439,6 +439,13 @@ fn arrow(chosen: &Chosen<'_, '_>, out: impl Write, path: &Path) -> Result<(), St
     let mut data = LayerData::new();
     let read = tilekern::mlt::Decoder::with_options(chosen.request.options).layer(layer, &mut data);
     let batch = read.and_then(|()| data.to_record_batch()).map_err(|error| chosen.told(error))?;
+    // Columns that share a dictionary do not in the file, nor where the library puts it together.
+    let needed = batch.get_array_memory_size() as u64;
+    let limit = chosen.request.options.limits.max_output_bytes;
+    if needed > limit {
+        let kind = ErrorKind::LimitExceeded { needed, limit, what: Limit::OutputBytes };
+        return Err(chosen.told(Error::new(kind, Part::Object)).into());
+    }
     let mut writer = FileWriter::try_new(out, &batch.schema()).map_err(|error| arrow_failed(error, path))?;
     writer.write(&batch).and_then(|()| writer.finish()).map_err(|error| arrow_failed(error, path))
 }

@@ -14,7 +14,8 @@ use std::path::Path;
 
 use tilekern::Error;
 use tilekern::mlt::{
-    Column, Decoder, Geometry, Kind, Layer, LayerData, MValues, Nested, Options, Packing, Property, Tile,
+    Column, Decoder, Geometry, Kind, Layer, LayerData, MValues, Nested, Options, Packing, Physical, Property, Stream,
+    Tile,
 };
 
 use crate::fault::Fault;
@@ -54,16 +55,24 @@ fn other(bytes: &[u8]) -> Option<&'static str> {
     known.into_iter().find(|(magic, _)| starts(magic)).map(|(_, what)| what)
 }
 
-/// A fault of a tile that is open. Faults of FastPFOR may be those of the way in which it is read.
+/// A fault of a tile that is open. Faults where there is FastPFOR of version 2 may be those of the way in which it is read.
 pub fn told(error: Error, tile: &Tile<'_>, options: &Options, path: &Path) -> Fault {
     let layer = error.layer().and_then(|place| tile.layer(usize::try_from(place.layer).ok()?));
+    let column = error.layer().and_then(|place| usize::try_from(place.column?).ok());
     let fault = Fault::of(error, path);
-    let other = options.packing == Packing::Interleaved && fault.kind.starts_with("fastpfor_");
-    if !other || layer.is_none_or(|layer| layer.version() != 2) {
+    let of = |layer: Layer<'_>| match column {
+        Some(column) => layer.column(column).is_some_and(|column| packed(column.streams())),
+        None => packed(layer.geometry_streams()),
+    };
+    if options.packing != Packing::Interleaved || !layer.is_some_and(of) {
         return fault;
     }
     let message = format!("{}; or try --mlt-fastpfor sequential, as mlt-core packed it up to 0.22.1", fault.message);
     Fault { message, ..fault }
+}
+
+fn packed(streams: &[Stream]) -> bool {
+    streams.iter().any(|stream| stream.physical == Physical::FastPfor128)
 }
 
 /// The layers that a word names: all of a name, else one by its number from 0.
@@ -87,8 +96,7 @@ pub enum Item<'t> {
     Column(Column<'t>),
 }
 
-/// For each word, of which none is given twice, the columns of a layer that have this name; else its ids or geometry, if
-/// it is theirs.
+/// For each word, of which none is given twice, what of a layer has this name: ids or geometry, if it is theirs, and columns.
 pub fn items<'t>(layer: Layer<'t>, words: &[&str]) -> Vec<Vec<Item<'t>>> {
     let places: HashMap<&str, usize> = words.iter().enumerate().map(|(at, word)| (*word, at)).collect();
     let mut found = vec![Vec::new(); words.len()];
@@ -97,12 +105,11 @@ pub fn items<'t>(layer: Layer<'t>, words: &[&str]) -> Vec<Vec<Item<'t>>> {
             found[at].push(Item::Column(column));
         }
     }
-    for (items, word) in found.iter_mut().zip(words).filter(|(items, _)| items.is_empty()) {
-        match *word {
-            IDS if layer.ids().is_some() => items.push(Item::Ids),
-            GEOMETRY => items.push(Item::Geometry),
-            _ => {}
-        }
+    if let Some(&at) = places.get(GEOMETRY) {
+        found[at].insert(0, Item::Geometry);
+    }
+    if let (Some(&at), Some(_)) = (places.get(IDS), layer.ids()) {
+        found[at].insert(0, Item::Ids);
     }
     found
 }
