@@ -102,7 +102,7 @@ impl Bench {
     fn uncounted(&mut self, tile: &[u8], only: Option<&Range<u64>>) -> Result<Option<Vec<Range<u64>>>, Failed> {
         let opened = match Tile::open(tile, &self.options) {
             Ok(opened) => opened,
-            Err(error) => return placed(&error, tile).map(|()| None),
+            Err(error) => return placed(&error, tile).and_then(|()| self.sound_layers(tile, &error)).map(|()| None),
         };
         let frames: Vec<Range<u64>> = opened.frames().map(|frame| frame.span()).collect();
         let mut end = 0;
@@ -120,7 +120,7 @@ impl Bench {
                 if let Err(error) = self.decoder.tile(&opened, &mut self.data) {
                     self.data.layers().iter().try_for_each(fits)?;
                     let faulty = opened.layer(self.data.layers().len());
-                    self.failed(faulty.ok_or("no layer is at fault")?)?;
+                    self.failed(faulty.ok_or("no layer is at fault")?, &error)?;
                     return placed(&error, tile).map(|()| None);
                 }
                 self.data.layers().iter().try_for_each(fits)?;
@@ -134,7 +134,7 @@ impl Bench {
                         if left.features() > 0 || left.properties().len() + left.geometry().shapes().len() > 0 {
                             return Err("something is left of a layer at fault".into());
                         }
-                        self.failed(layer)?;
+                        self.failed(layer, &error)?;
                         return placed(&error, tile).map(|()| None);
                     }
                     fits(&self.layer)?;
@@ -144,9 +144,31 @@ impl Bench {
         Ok(Some(frames))
     }
 
+    /// What of a tile is sound is there without the others, and the first fault is that of the whole.
+    fn sound_layers(&mut self, tile: &[u8], first: &Error) -> Result<(), Failed> {
+        let mut faults = Vec::new();
+        let opened = Tile::open_sound(tile, &self.options, |error| faults.push(error));
+        if faults.first().map(Error::to_string) != Some(first.to_string()) {
+            return Err(format!("{faults:?}, the first of which is not {first}").into());
+        }
+        for layer in opened.frames().filter_map(|frame| frame.layer()) {
+            let alone = &tile[layer.span().start as usize..layer.span().end as usize];
+            if Tile::open(alone, &self.options).is_err() || layer.version() == 0 {
+                return Err(format!("layer {} is not sound by itself", layer.number()).into());
+            }
+        }
+        Ok(())
+    }
+
     /// Decodes the parts of a layer at fault one by one: what fails leaves nothing to be read, not even of the part before.
-    fn failed(&mut self, layer: Layer<'_>) -> Result<(), Failed> {
+    /// Their faults are told, too.
+    fn failed(&mut self, layer: Layer<'_>, error: &Error) -> Result<(), Failed> {
         let Bench { decoder, property, m_value, nested, geometry, .. } = self;
+        let mut faults = 0;
+        decoder.faults(layer, |_| faults += 1);
+        if faults == 0 && error.kind().name() != "limit_exceeded" {
+            return Err(format!("no part has a fault, but {error}").into());
+        }
         let mut left = Vec::new();
         if decoder.ids(layer, property).is_err() {
             left.push(property.get().iter().len() + property.get().name.len());

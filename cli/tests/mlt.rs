@@ -625,6 +625,31 @@ fn columns_called_as_what_has_no_name() {
     assert_eq!(geometry["geometry"], json!([["Point", [1, 2]]]));
 }
 
+/// A layer whose headers are at fault hides nothing of the others.
+#[test]
+fn every_layer_has_its_faults() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    let sound = b"\x08\x02\x01a\x16\x00\x00\x00\x00";
+    let (mut extent, mut payload, mut cut) = (sound.to_vec(), tile(), sound.to_vec());
+    extent[4] = 0x07;
+    let at = payload.windows(3).position(|bytes| bytes == b"abc").unwrap();
+    payload[at + 2] = 0xff;
+    cut[0] = 0x20;
+    fs::write(&path, [&extent[..], sound, &extent, &payload, &cut].concat()).unwrap();
+    let found = run("verify", &path, "--json").json();
+    let faults = found["paths"][0]["faults"].as_array().unwrap();
+    let told: Vec<_> = faults.iter().map(|fault| (fault["kind"].as_str().unwrap(), fault["offset"].as_u64())).collect();
+    let (third, last) = (2 * sound.len() as u64, (3 * sound.len() + payload.len()) as u64);
+    let at = Some(third + sound.len() as u64 + at as u64 + 2);
+    assert_eq!(told.len(), 4, "{found}");
+    assert_eq!((told[0].0, told[1].0), (told[1].0, told[0].0));
+    assert_eq!((told[0].1.map(|at| at + third), told[2].0), (told[1].1, "utf8"));
+    assert!(told[2].1 <= at && told[3].0 == "truncated" && told[3].1 >= Some(last), "{found}");
+    let parts: Vec<_> = faults.iter().map(|fault| fault["part"].as_str().unwrap()).collect();
+    assert!(parts[0].starts_with("layer 0") && parts[1].starts_with("layer 2") && parts[2].starts_with("layer 3"));
+}
+
 /// Layers of one name are all meant by it.
 #[test]
 fn many_layers_of_one_name() {
@@ -819,7 +844,7 @@ fn archives_hold_tiles() {
         assert!(absent.stderr.contains("absent.pmtiles: ") && absent.stderr.contains("[io]"), "{absent:?}");
     }
     // A database without tiles is no archive of them; one whose tiles never end, or are huge, takes little time and memory.
-    drop(rusqlite::Connection::open(path("other.mbtiles")).unwrap().execute_batch("CREATE TABLE a (b)").unwrap());
+    rusqlite::Connection::open(path("other.mbtiles")).unwrap().execute_batch("CREATE TABLE a (b)").unwrap();
     fs::write(path("empty.mbtiles"), "").unwrap();
     for name in ["other.mbtiles", "empty.mbtiles"] {
         for verb in ["info", "verify"] {

@@ -44,6 +44,12 @@ pub fn mlt_tile(data: &[u8]) {
         Ok(tile) => tile,
         Err(error) => {
             locates(&error, 0..data.len() as u64);
+            let (mut faults, mut decoder, mut layer) = (0, Decoder::with_options(options), LayerData::new());
+            let sound = Tile::open_sound(data, &options, |_| faults += 1);
+            assert!(faults > 0, "no fault in place of {error}");
+            for of in sound.frames().filter_map(|frame| frame.layer()) {
+                let _ = decoder.layer(of, &mut layer);
+            }
             return traced(data, false, &options);
         }
     };
@@ -61,7 +67,14 @@ pub fn mlt_tile(data: &[u8]) {
     let (mut property, mut m_value, mut nested) = (PropertyData::new(), MValueData::new(), NestedData::new());
     let mut one = LayerData::new();
     for layer in tile.layers() {
+        let mut faults = 0;
+        decoder.faults(layer, |_| faults += 1);
         let all = decoder.layer(layer, &mut one);
+        match &all {
+            Ok(()) => assert_eq!(faults, 0),
+            // Each part by itself may be within the limits.
+            Err(error) => assert!(faults > 0 || error.kind().name() == "limit_exceeded", "no fault, but {error}"),
+        }
         if let (Ok(()), Ok(())) = (&decoded, &all) {
             assert_eq!(read(&one), read(&whole.layers()[layer.number()]));
         }

@@ -58,9 +58,9 @@ pub(crate) struct Frame {
     pub layer: Option<u32>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct LayerOutline {
-    /// 1 or 2.
+    /// 1 or 2; 0 of a layer that was left out.
     pub version: u8,
     /// From the frame's size on.
     pub span: Span,

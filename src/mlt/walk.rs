@@ -10,7 +10,7 @@ use std::fmt::Display;
 use super::encoding::fault;
 use super::fault::MltFault;
 use super::options::Options;
-use super::outline::{DataType, Frame, LayerPlace, Outline, Span};
+use super::outline::{DataType, Frame, LayerOutline, LayerPlace, Outline, Span};
 use super::stream::Stream;
 use super::{v1, v2};
 use crate::error::{EncodingFault, Error, ErrorKind, Limit, Part};
@@ -51,6 +51,18 @@ pub(super) fn tile<'a, O: Observer<'a>>(
     options: &Options,
     observer: &mut O,
 ) -> Result<(), Error> {
+    frames(bytes, outline, options, observer, Err)
+}
+
+/// The same, but of a layer that is at fault `tell` decides: whether the walk ends, or goes on behind the layer's frame, whose
+/// outline is then that of a layer without anything.
+pub(super) fn frames<'a, O: Observer<'a>>(
+    bytes: &'a [u8],
+    outline: &mut Outline,
+    options: &Options,
+    observer: &mut O,
+    mut tell: impl FnMut(Error) -> Result<(), Error>,
+) -> Result<(), Error> {
     let Outline { frames, layers, columns, nodes, streams, names, prefixes } = outline;
     frames.clear();
     layers.clear();
@@ -63,7 +75,7 @@ pub(super) fn tile<'a, O: Observer<'a>>(
     let ahead = AHEAD + 16 * bytes.len() as u64;
     let mut walk = Walk { input: Input::new(bytes), tile: bytes, outline, observer, options, place, ahead };
     while !walk.input.bytes().is_empty() {
-        walk.frame()?;
+        walk.frame(&mut tell)?;
     }
     Ok(())
 }
@@ -83,7 +95,7 @@ pub(super) struct Walk<'a, 'w, O> {
 }
 
 impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
-    fn frame(&mut self) -> Result<(), Error> {
+    fn frame(&mut self, tell: impl FnOnce(Error) -> Result<(), Error>) -> Result<(), Error> {
         self.room()?;
         self.place = LayerPlace { layer: index(self.outline.layers.len()), column: None };
         self.observer.place(self.place);
@@ -102,9 +114,19 @@ impl<'a, O: Observer<'a>> Walk<'a, '_, O> {
             1 | 2 => {
                 self.observer.version(tag);
                 let layer = if tag == 1 { v1::layer(self, span.clone()) } else { v2::layer(self, span.clone()) };
-                let layer = layer.map_err(|error| error.in_layer(self.place))?;
-                self.outline.layers.push(layer);
-                Some(self.place.layer)
+                match layer.map_err(|error| error.in_layer(self.place)) {
+                    Ok(layer) => {
+                        self.outline.layers.push(layer);
+                        Some(self.place.layer)
+                    }
+                    Err(error) => {
+                        tell(error)?;
+                        self.outline.names.clear();
+                        // Those behind it have their numbers.
+                        self.outline.layers.push(LayerOutline::default());
+                        None
+                    }
+                }
             }
             _ => {
                 let rest = self.input.offset()..span.end;

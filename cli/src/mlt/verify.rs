@@ -51,15 +51,13 @@ pub fn archive(archive: &Archive, options: &Options, progress: &ProgressBar) -> 
     (faults, warnings, seen)
 }
 
-/// All faults: of the headers, else of each layer's ids, geometry and columns, of which each is tried by itself.
-/// With warnings of what is odd, but no fault.
+/// All faults: of each layer that of its headers, or else those of ids, geometry and columns, of which each is tried by
+/// itself. With warnings of what is odd, but no fault.
 pub fn check(bytes: &[u8], options: &Options, path: &Path) -> (Vec<Fault>, Vec<Fault>) {
-    let tile = match Tile::open(bytes, options) {
-        Ok(tile) => tile,
-        Err(error) => return (vec![unopened(error, bytes, path)], Vec::new()),
-    };
-    let (mut decoder, mut faults) = (Decoder::with_options(*options), Vec::new());
-    for layer in tile.layers() {
+    let mut faults = Vec::new();
+    let tile = Tile::open_sound(bytes, options, |error| faults.push(unopened(error, bytes, path)));
+    let mut decoder = Decoder::with_options(*options);
+    for layer in tile.frames().filter_map(|frame| frame.layer()) {
         // What several columns have in common is told once.
         let mut seen = HashSet::new();
         decoder.faults(layer, |error| {
@@ -69,5 +67,6 @@ pub fn check(bytes: &[u8], options: &Options, path: &Path) -> (Vec<Fault>, Vec<F
             }
         });
     }
+    faults.sort_by_key(|fault| fault.offset);
     (faults, repeated(&tile, path))
 }
