@@ -101,12 +101,16 @@ fn from_features(stream: &Stream, out: &mut Geometry) -> Result<(), Error> {
         polygon += 1;
         let these = rest.split_off_mut(..n).unwrap_or_default();
         let (first, vertices) = (start(i), start(i + 1) - start(i));
-        let largest = these.iter().fold(0, |largest: u32, &corner| largest.max(corner));
+        // Once over them; what wraps is not kept.
+        let mut largest = 0;
+        for corner in these {
+            largest = largest.max(*corner);
+            *corner = corner.wrapping_add(first);
+        }
         if n > 0 && largest >= vertices {
             result = Err(wrong(stream, largest.into(), vertices.into()).index(i as u64));
             break;
         }
-        these.iter_mut().for_each(|corner| *corner += first);
     }
     out.corners = corners;
     result
