@@ -334,10 +334,15 @@ fn steady_loops_allocate_nothing() {
     let options = Options::new().expect("kernels");
     let tiles = bodies::mlt::tiles();
     let (mut outline, mut decoder, mut data) = (Outline::default(), Decoder::with_options(options), TileData::new());
+    let mut some = LayerData::new();
     let mut all = || {
         for bytes in &tiles {
             let tile = Tile::open_with(bytes, std::mem::take(&mut outline), &options).expect("a sound tile");
             decoder.tile(&tile, &mut data).expect("a sound tile");
+            for layer in tile.layers() {
+                decoder.some(layer, false, |column| column.index() % 2 == 1, &mut some).expect("a sound layer");
+                assert!(some.geometry().is_empty() && some.geometry().vertices().is_empty());
+            }
             outline = tile.into_outline();
         }
     };

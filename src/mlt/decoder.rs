@@ -306,7 +306,7 @@ impl Core {
             }
         }
         if !geometry {
-            out.geometry = Geometry::default();
+            out.geometry.clear();
         }
         Ok(())
     }

@@ -96,6 +96,23 @@ impl Geometry {
         Geometry::default()
     }
 
+    /// No features; their memory is kept.
+    pub(crate) fn clear(&mut self) {
+        self.types.clear();
+        (self.levels, self.z, self.tessellated, self.tessellated_only) = ([false; 3], None, false, false);
+        for words in [
+            &mut self.geometries,
+            &mut self.parts,
+            &mut self.rings,
+            &mut self.z_words,
+            &mut self.triangles,
+            &mut self.corners,
+        ] {
+            words.clear();
+        }
+        self.vertices.clear();
+    }
+
     /// How many features.
     pub fn len(&self) -> usize {
         self.types.get().len()
