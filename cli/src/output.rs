@@ -38,7 +38,7 @@ pub enum Format {
     /// An Arrow IPC file: a row for each cell with the lists of its genes and counts, and the table of cells; the rows of a
     /// Parquet file; the features of one layer of a map tile
     Arrow,
-    /// The same as a Parquet file
+    /// A row for each cell, as in Arrow, as a Parquet file
     Parquet,
     /// An AnnData file with the tables of cells and genes, for anndata.read_h5ad; cells are named by a first column of text
     #[cfg(feature = "h5ad")]

@@ -12,7 +12,7 @@ use support::mlt::{layer, mbtiles, odd, pmtiles, tile};
 use support::{Run, names, tilekern, tilekern_with};
 use tempfile::{TempDir, tempdir};
 use tilekern::mlt::encode::{
-    Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version,
+    Floats, Geometry, GeometryCoding, Integers, LayerWriter, Member, Nested, Presence, Shape, Strings, Values, Version,
 };
 
 fn run(verb: &str, path: &Path, options: &str) -> Run {
@@ -648,6 +648,23 @@ fn every_layer_has_its_faults() {
     assert!(told[2].1 <= at && told[3].0 == "truncated" && told[3].1 >= Some(last), "{found}");
     let parts: Vec<_> = faults.iter().map(|fault| fault["part"].as_str().unwrap()).collect();
     assert!(parts[0].starts_with("layer 0") && parts[1].starts_with("layer 2") && parts[2].starts_with("layer 3"));
+}
+
+/// Numbers of any size are short in a table.
+#[test]
+fn numbers_stay_short() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("tile.mlt");
+    written(&path, &vec![Shape::Point([1, 2]); 5], |layer| {
+        let doubles = [5e-324, -1.797_693_134_862_315_7e308, 0.1, f64::NEG_INFINITY, 123_456_789.25];
+        layer.column("doubles", Presence::All, Values::Double(&doubles, Floats::Plain)).unwrap();
+        let floats = [1e-45, -3.402_823_5e38, 0.1, f32::NAN, 16_777_216.0];
+        layer.column("floats", Presence::All, Values::Float(&floats, Floats::Plain)).unwrap();
+    });
+    let text = run("decode", &path, "").stdout;
+    for line in ["5e-324, -1.7976931348623157e308, 0.1, -inf", "1e-45, -3.4028235e38, 0.1, NaN"] {
+        assert!(text.contains(line), "{text}");
+    }
 }
 
 /// Layers of one name are all meant by it.

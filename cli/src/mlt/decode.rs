@@ -373,11 +373,16 @@ fn shown(value: Value<'_>) -> String {
         Value::Bool(value) => value.to_string(),
         Value::Int(value) => value.to_string(),
         Value::UInt(value) => value.to_string(),
-        Value::Float(value) => value.to_string(),
-        Value::Double(value) => value.to_string(),
+        Value::Float(value) => short_number(value.to_string(), value),
+        Value::Double(value) => short_number(value.to_string(), value),
         Value::String(value) => quoted(&cut(value, TEXT)),
         _ => String::new(),
     }
+}
+
+/// A number in a table, which an exponent keeps short.
+fn short_number(plain: String, value: impl std::fmt::LowerExp) -> String {
+    if plain.len() > 20 { format!("{value:e}") } else { plain }
 }
 
 /// What `--json` prints about a file that was written.
