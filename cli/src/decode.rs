@@ -25,10 +25,10 @@ use crate::{Verdict, mlt, target};
 /// --columns says otherwise; gene_order.npy and var_names.txt of a dataset tell which is which. Of a Parquet file --json prints the
 /// values as they are stored: FLOAT and DOUBLE as their bits, bytes in hexadecimal, INT64 as text. The summary's first values are
 /// those stored first, by their physical type, without nulls and the bounds of lists. Of a map tile --json prints all layers
-/// with ids, columns and geometry, of which floating-point numbers are their bits. Of GeoJSON nothing is written unless all layers
-/// can be decoded; of several columns of one name, as version 1 allows, it has the last one that has a value for the feature.
-/// Text of a map tile that would have more bytes than --max-output allows ends without its closing brackets, with an error; in
-/// a file there is none of it. Digests of more than that are null, with an error.
+/// with ids, columns and geometry, of which floating-point numbers are their bits. Of GeoJSON nothing is written unless all
+/// layers can be decoded; of several columns of one name, as version 1 allows, it has the last one that has a value for the
+/// feature. Text of a map tile that would have more bytes than --max-output allows ends without its closing brackets, with an
+/// error; in a file there is none of it. Digests of more than that are null, with an error.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:

@@ -23,11 +23,12 @@ use crate::{Verdict, mlt, parquet};
 ///
 /// CRCs, tables, frames, genes, counts, the manifest and its side files, the tables of cells and genes, and what a cache
 /// keeps of these. Of a Parquet file the footer, and of every page header, checksum, levels and values. Where pages have no
-/// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of rows and nulls
-/// that readers do without are checked, too: `decode` takes a file in which only these are wrong. Of a map tile each column of
-/// each layer is decoded; it has no checksums either. Several columns of one name, as version 1 allows, are a warning. Of an
-/// archive these are all its tiles, one that is stored for a run of places once; they end at 1,000 faults. One line for each fault: path, part, byte offset, what is wrong and
-/// what to do, kind.
+/// checksums, as most writers leave them out, changed values cannot be seen, and it tells how many pages these are. Counts of
+/// rows and nulls that readers do without are checked, too: `decode` takes a file in which only these are wrong. Of a map tile
+/// each column of each layer is decoded; of a layer whose headers are at fault the first fault is told, since what lies behind
+/// is not known. It has no checksums either. Several columns of one name, as version 1 allows, are a warning. Of an archive
+/// these are all its tiles, one that is stored for a run of places once; they end at 1,000 faults. One line for each fault:
+/// path, part, byte offset, what is wrong and what to do, kind.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = "\
 Examples:

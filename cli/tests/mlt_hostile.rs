@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-use support::mlt::{tile, varint};
+use support::mlt::bytes::{frame, varint};
+use support::mlt::tile;
 use support::{Run, command, names, tilekern};
 use tempfile::{TempDir, tempdir};
 
@@ -34,11 +35,6 @@ fn written(name: &str, bytes: &[u8]) -> (TempDir, PathBuf) {
     let path = folder.path().join(name);
     fs::write(&path, bytes).expect("written");
     (folder, path)
-}
-
-/// A frame of a layer.
-fn frame(version: u8, body: &[u8]) -> Vec<u8> {
-    [&varint(1 + body.len())[..], &[version], body].concat()
 }
 
 /// Bytes behind their number.

@@ -62,8 +62,9 @@ impl<'a> Tile<'a> {
     }
 
     /// Opens what of a tile is sound, and tells the faults of the other layers: their first ones, since nothing is known of what
-    /// lies behind. [`FrameView::layer`] is none of these layers; the others have the numbers that they have in the tile. Where
-    /// frames themselves are at fault, that is the last fault, and what lies behind is not there.
+    /// lies behind. [`FrameView::layer`] is none of these layers, and [`Tile::layers`] has one of version 0 without anything in
+    /// place of each, so that the others have the numbers that they have in the tile. Where frames themselves are at fault, that
+    /// is the last fault, and what lies behind is not there.
     pub fn open_sound(bytes: &'a [u8], options: &Options, mut tell: impl FnMut(Error)) -> Tile<'a> {
         let mut outline = Outline::default();
         let walked = walk::frames(bytes, &mut outline, options, &mut (), |error| {

@@ -6,16 +6,9 @@ use std::path::Path;
 use pmtiles::{Compression, PmTilesWriter, TileCoord, TileType};
 use rusqlite::Connection;
 
-/// A number of a header.
-pub fn varint(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value >= 0x80 {
-        bytes.push(value.to_le_bytes()[0] | 0x80);
-        value >>= 7;
-    }
-    bytes.push(value.to_le_bytes()[0]);
-    bytes
-}
+/// What the library's tests make such bytes with.
+#[path = "../../../tests/support/bytes.rs"]
+pub mod bytes;
 
 /// A version 1 layer: its name, then the metadata of its columns, then their data.
 pub fn layer(name: &str, columns: &[&[u8]], data: &[&[u8]]) -> Vec<u8> {
